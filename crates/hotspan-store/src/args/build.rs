@@ -1,0 +1,376 @@
+//! Building args: the tree of layouts and the columns that grow behind its leaves.
+//!
+//! The tree is what keeps importing fast: the keys of an event are compared with the keys seen at the same place
+//! before, which nearly always match at the first try, so no key is hashed and none is looked up twice.
+
+use crate::args::{Arg, ArgColumn, ArgKey, ArgType, Args, Layout, Place};
+use crate::ids::{LayoutId, StringId};
+use crate::string_table::StringTable;
+
+/// More distinct key lists than this and further ones are kept as packed JSON: a file that uses a new key in each
+/// event must not grow one table per event.
+pub const MAX_LAYOUTS: usize = 4_096;
+const MAX_NODES: usize = 32_768;
+const MAX_CHILDREN: usize = 128;
+
+/// The args of an event that is being read, before the event is known to be whole.
+#[derive(Clone, Debug, Default)]
+pub struct PendingArgs {
+    node: u32,
+    values: Vec<Arg>,
+    /// Once the tree is full: every key and value of the event, to be packed.
+    overflow: Option<Vec<(Place, StringId, Arg)>>,
+}
+
+impl PendingArgs {
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        self.node = 0;
+        self.values.clear();
+        self.overflow = None;
+    }
+
+    /// Whether there is nothing to store.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.overflow.is_none()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    parent: u32,
+    key: ArgKey,
+    children: Vec<u32>,
+    layout: Option<LayoutId>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum GrowingColumn {
+    Small(Vec<u32>),
+    Int(Vec<i64>),
+    Float(Vec<f64>),
+    Id(Vec<u32>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct GrowingLayout {
+    pub(crate) keys: Vec<ArgKey>,
+    pub(crate) columns: Vec<GrowingColumn>,
+    pub(crate) rows: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ArgsBuilder {
+    nodes: Vec<Node>,
+    pub(crate) layouts: Vec<GrowingLayout>,
+}
+
+impl Default for ArgsBuilder {
+    fn default() -> Self {
+        let root_key = ArgKey { name: StringId(0), place: Place::Args, kind: ArgType::Json };
+        let root = Node { parent: 0, key: root_key, children: Vec::new(), layout: Some(LayoutId(0)) };
+        Self { nodes: vec![root], layouts: vec![GrowingLayout::new(Vec::new())] }
+    }
+}
+
+impl ArgsBuilder {
+    /// Adds one key and value to the event being read. `key` is checked for UTF-8 only when it is new here.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        strings: &mut StringTable,
+        pending: &mut PendingArgs,
+        place: Place,
+        key: &[u8],
+        value: Arg,
+    ) {
+        if pending.overflow.is_none() {
+            let kind = value.kind();
+            for &child in &self.nodes[pending.node as usize].children {
+                let candidate = &self.nodes[child as usize].key;
+                if candidate.kind == kind && candidate.place == place && strings.get(candidate.name).as_bytes() == key {
+                    pending.node = child;
+                    pending.values.push(value);
+                    return;
+                }
+            }
+        }
+        self.push_new(strings, pending, place, key, value);
+    }
+
+    #[cold]
+    fn push_new(&mut self, strings: &mut StringTable, pending: &mut PendingArgs, place: Place, key: &[u8], value: Arg) {
+        let name = strings.intern(&String::from_utf8_lossy(key));
+        if let Some(overflow) = &mut pending.overflow {
+            overflow.push((place, name, value));
+            return;
+        }
+        // A key once seen with a fraction keeps one column: 25 is 25.0 there.
+        if let Arg::Int(number) = value
+            && number.unsigned_abs() < 1 << 53
+        {
+            let float = ArgKey { name, place, kind: ArgType::Float };
+            if let Some(child) = self.child(pending.node, float) {
+                pending.node = child;
+                pending.values.push(Arg::Float(number as f64));
+                return;
+            }
+        }
+        let key = ArgKey { name, place, kind: value.kind() };
+        match self.child_or_new(pending.node, key) {
+            Some(child) => {
+                pending.node = child;
+                pending.values.push(value);
+            }
+            None => {
+                let mut all = self.keys_to(pending.node);
+                let mut keys: Vec<_> = all
+                    .drain(..)
+                    .zip(pending.values.drain(..))
+                    .map(|(key, value)| (key.place, key.name, value))
+                    .collect();
+                keys.push((place, name, value));
+                pending.overflow = Some(keys);
+            }
+        }
+    }
+
+    /// Stores the event's args and says where.
+    #[inline]
+    pub(crate) fn commit(&mut self, strings: &mut StringTable, pending: &mut PendingArgs) -> Args {
+        if let (Some(layout), None) = (self.nodes[pending.node as usize].layout, &pending.overflow) {
+            return self.append(layout, &pending.values);
+        }
+        self.commit_new(strings, pending)
+    }
+
+    #[cold]
+    fn commit_new(&mut self, strings: &mut StringTable, pending: &mut PendingArgs) -> Args {
+        let keys = self.keys_to(pending.node);
+        let overflow = pending.overflow.take().or_else(|| {
+            (self.layouts.len() >= MAX_LAYOUTS).then(|| {
+                let values = pending.values.drain(..);
+                keys.iter().zip(values).map(|(key, value)| (key.place, key.name, value)).collect()
+            })
+        });
+        if let Some(all) = overflow {
+            let text = pack(strings, &all);
+            let id = strings.intern(&text);
+            let layout = self.packed_layout();
+            return self.append(layout, &[Arg::Json(id)]);
+        }
+        let layout = LayoutId::at(self.layouts.len());
+        self.layouts.push(GrowingLayout::new(keys));
+        self.nodes[pending.node as usize].layout = Some(layout);
+        self.append(layout, &pending.values)
+    }
+
+    /// Adds a layout read from a file; its columns are filled by the caller.
+    pub(crate) fn add_layout(&mut self, keys: Vec<ArgKey>) -> Option<LayoutId> {
+        if self.layouts.len() > MAX_LAYOUTS {
+            return None;
+        }
+        let mut node = 0;
+        for &key in &keys {
+            node = self.child_or_new(node, key)?;
+        }
+        let layout = LayoutId::at(self.layouts.len());
+        self.layouts.push(GrowingLayout::new(keys));
+        self.nodes[node as usize].layout = Some(layout);
+        Some(layout)
+    }
+
+    pub(crate) fn finish(self) -> Vec<Layout> {
+        self.layouts.into_iter().map(GrowingLayout::finish).collect()
+    }
+
+    /// Forgets the rows, keeping the layouts and their ids.
+    pub(crate) fn clear_rows(&mut self) {
+        for layout in &mut self.layouts {
+            *layout = GrowingLayout::new(std::mem::take(&mut layout.keys));
+        }
+    }
+
+    fn append(&mut self, layout: LayoutId, values: &[Arg]) -> Args {
+        let table = &mut self.layouts[layout.index()];
+        for (column, &value) in table.columns.iter_mut().zip(values) {
+            column.push(value);
+        }
+        let row = table.rows;
+        table.rows += 1;
+        Args { layout, row }
+    }
+
+    fn child(&self, node: u32, key: ArgKey) -> Option<u32> {
+        let children = &self.nodes[node as usize].children;
+        children.iter().copied().find(|&child| self.nodes[child as usize].key == key)
+    }
+
+    fn child_or_new(&mut self, node: u32, key: ArgKey) -> Option<u32> {
+        if let Some(child) = self.child(node, key) {
+            return Some(child);
+        }
+        // One place is always left for the packed layout.
+        let packed = key.place == Place::Packed;
+        let full = self.nodes.len() >= MAX_NODES || self.nodes[node as usize].children.len() >= MAX_CHILDREN;
+        if full && !packed {
+            return None;
+        }
+        let child = self.nodes.len() as u32;
+        self.nodes.push(Node { parent: node, key, children: Vec::new(), layout: None });
+        self.nodes[node as usize].children.push(child);
+        Some(child)
+    }
+
+    fn keys_to(&self, node: u32) -> Vec<ArgKey> {
+        let mut keys = Vec::new();
+        let mut at = node;
+        while at != 0 {
+            keys.push(self.nodes[at as usize].key);
+            at = self.nodes[at as usize].parent;
+        }
+        keys.reverse();
+        keys
+    }
+
+    fn packed_layout(&mut self) -> LayoutId {
+        let key = ArgKey { name: StringId(0), place: Place::Packed, kind: ArgType::Json };
+        let known = self.layouts.iter().rposition(|layout| layout.keys == [key]);
+        known.map(LayoutId::at).unwrap_or_else(|| {
+            let layout = LayoutId::at(self.layouts.len());
+            self.layouts.push(GrowingLayout::new(vec![key]));
+            layout
+        })
+    }
+}
+
+impl GrowingLayout {
+    fn new(keys: Vec<ArgKey>) -> Self {
+        let columns = keys.iter().map(|key| GrowingColumn::new(key.kind)).collect();
+        Self { keys, columns, rows: 0 }
+    }
+
+    fn finish(self) -> Layout {
+        let columns = self.columns.into_iter().map(GrowingColumn::finish).collect();
+        Layout { keys: self.keys, columns, rows: self.rows }
+    }
+}
+
+impl GrowingColumn {
+    fn new(kind: ArgType) -> Self {
+        match kind {
+            ArgType::Int => Self::Small(Vec::new()),
+            ArgType::Float => Self::Float(Vec::new()),
+            ArgType::Text | ArgType::Json => Self::Id(Vec::new()),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, value: Arg) {
+        match (self, value) {
+            (Self::Int(values), Arg::Int(number)) => values.push(number),
+            (Self::Float(values), Arg::Float(number)) => values.push(number),
+            (Self::Id(values), Arg::Text(id) | Arg::Json(id)) => values.push(id.0),
+            (column, Arg::Int(number)) => column.push_int(number),
+            // The tree gives each type a column of its own, so nothing else can arrive.
+            _ => debug_assert!(false, "a value met a column of another type"),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push_int(&mut self, number: i64) {
+        match self {
+            Self::Small(values) => match u32::try_from(number) {
+                Ok(small) => values.push(small),
+                Err(_) => {
+                    let mut wide: Vec<i64> = values.iter().map(|&small| small.into()).collect();
+                    wide.push(number);
+                    *self = Self::Int(wide);
+                }
+            },
+            Self::Int(values) => values.push(number),
+            Self::Float(_) | Self::Id(_) => debug_assert!(false, "a number met a column of another type"),
+        }
+    }
+
+    fn finish(self) -> ArgColumn {
+        match self {
+            Self::Small(mut values) => {
+                values.shrink_to_fit();
+                ArgColumn::Small(values.into())
+            }
+            Self::Int(mut values) => {
+                values.shrink_to_fit();
+                ArgColumn::Int(values.into())
+            }
+            Self::Float(mut values) => {
+                values.shrink_to_fit();
+                ArgColumn::Float(values.into())
+            }
+            Self::Id(mut values) => {
+                values.shrink_to_fit();
+                ArgColumn::Id(values.into())
+            }
+        }
+    }
+}
+
+/// An event's args as one JSON object.
+fn pack(strings: &StringTable, all: &[(Place, StringId, Arg)]) -> String {
+    let object = |wanted: Place| {
+        let entries = all.iter().filter(|(place, ..)| *place == wanted);
+        entries
+            .map(|(_, key, value)| (strings.get(*key).to_owned(), value.resolve(strings).to_json()))
+            .collect::<serde_json::Map<_, _>>()
+    };
+    serde_json::json!({"args": object(Place::Args), "event": object(Place::Event)}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(args: &mut ArgsBuilder, strings: &mut StringTable, pairs: &[(&str, Arg)]) -> Args {
+        let mut pending = PendingArgs::default();
+        for (key, value) in pairs {
+            args.push(strings, &mut pending, Place::Args, key.as_bytes(), *value);
+        }
+        args.commit(strings, &mut pending)
+    }
+
+    #[test]
+    fn equal_key_lists_share_a_layout() {
+        let (mut args, mut strings) = (ArgsBuilder::default(), StringTable::default());
+        let first = event(&mut args, &mut strings, &[("stream", Arg::Int(7)), ("bytes", Arg::Int(1 << 40))]);
+        let second = event(&mut args, &mut strings, &[("stream", Arg::Int(8)), ("bytes", Arg::Int(2))]);
+        let other = event(&mut args, &mut strings, &[("bytes", Arg::Int(2)), ("stream", Arg::Int(8))]);
+        assert_eq!(first.layout, second.layout);
+        assert_ne!(first.layout, other.layout, "order is kept, so it tells layouts apart");
+        let layouts = args.finish();
+        assert_eq!(layouts[first.layout.index()].value(1, first.row), Some(Arg::Int(1 << 40)));
+        assert_eq!(layouts[first.layout.index()].value(0, second.row), Some(Arg::Int(8)));
+    }
+
+    #[test]
+    fn whole_numbers_join_the_column_of_fractions() {
+        let (mut args, mut strings) = (ArgsBuilder::default(), StringTable::default());
+        let fraction = event(&mut args, &mut strings, &[("blocks per SM", Arg::Float(0.5))]);
+        let whole = event(&mut args, &mut strings, &[("blocks per SM", Arg::Int(25))]);
+        assert_eq!(fraction.layout, whole.layout);
+        assert_eq!(args.finish()[whole.layout.index()].value(0, whole.row), Some(Arg::Float(25.0)));
+    }
+
+    #[test]
+    fn endless_new_keys_are_packed_instead_of_growing_tables() {
+        let (mut args, mut strings) = (ArgsBuilder::default(), StringTable::default());
+        let mut last = Args::default();
+        for number in 0..20_000 {
+            last = event(&mut args, &mut strings, &[(&format!("key {number}"), Arg::Int(number))]);
+        }
+        assert!(args.layouts.len() <= MAX_LAYOUTS + 1);
+        let layouts = args.finish();
+        let Some(Arg::Json(text)) = layouts[last.layout.index()].value(0, last.row) else { panic!("not packed") };
+        assert_eq!(strings.get(text), r#"{"args":{"key 19999":19999},"event":{}}"#);
+    }
+}

@@ -1,0 +1,96 @@
+//! Spans as Arrow record batches, for pyarrow, polars and DuckDB.
+//!
+//! The fixed columns share the trace's memory. Names, categories, processes and threads are dictionary arrays whose
+//! keys are the trace's own id columns, so they cost nothing per row either. Args become nullable columns when asked
+//! for by key, and those are built on request.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
+use arrow_array::types::{UInt16Type, UInt32Type};
+use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_schema::{ArrowError, Field, Schema};
+
+use crate::args::{Arg, ArgType, ArgValue, Place};
+use crate::ids::Ident;
+use crate::trace::Trace;
+
+/// The columns every span has.
+pub const SPAN_COLUMNS: [&str; 6] = ["name", "category", "start_ns", "duration_ns", "process", "thread"];
+
+/// A column of an Arrow table: its name and values.
+pub type ArrowColumn = (String, ArrayRef);
+
+/// The spans of a trace: [`SPAN_COLUMNS`], then one column for each key of `args`.
+///
+/// # Errors
+/// When a column cannot be expressed in Arrow; for whole traces that means a bug.
+pub fn spans_batch(trace: &Trace, args: &[String]) -> Result<RecordBatch, ArrowError> {
+    let spans = &trace.spans;
+    let dictionary = |keys: &arrow_buffer::ScalarBuffer<u32>, values: ArrayRef| -> Result<ArrayRef, ArrowError> {
+        let keys = PrimitiveArray::<UInt32Type>::new(keys.clone(), None);
+        Ok(Arc::new(DictionaryArray::try_new(keys, values)?))
+    };
+    let strings: ArrayRef = Arc::new(StringArray::from_iter_values(trace.strings.iter()));
+    let categories: ArrayRef = Arc::new(StringArray::from_iter_values(trace.categories().map(|(_, name, _)| name)));
+    let category_keys = PrimitiveArray::<UInt16Type>::new(spans.category.clone(), None);
+    let show = |ident: Ident| ident.display(&trace.strings);
+    let processes = trace.tracks.iter().map(|track| show(trace.process(track.process).ident));
+    let processes: ArrayRef = Arc::new(StringArray::from_iter_values(processes));
+    let threads: ArrayRef = Arc::new(StringArray::from_iter_values(trace.tracks.iter().map(|track| show(track.ident))));
+    let times = |values: &arrow_buffer::ScalarBuffer<i64>| -> ArrayRef {
+        Arc::new(arrow_array::Int64Array::new(values.clone(), None))
+    };
+    let mut columns: Vec<ArrowColumn> = vec![
+        ("name".into(), dictionary(&spans.name, strings)?),
+        ("category".into(), Arc::new(DictionaryArray::try_new(category_keys, categories)?)),
+        ("start_ns".into(), times(&spans.time)),
+        ("duration_ns".into(), times(&spans.duration)),
+        ("process".into(), dictionary(&spans.track, processes)?),
+        ("thread".into(), dictionary(&spans.track, threads)?),
+    ];
+    columns.extend(args.iter().map(|key| (key.clone(), arg_column(trace, key))));
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, values)| Field::new(name, values.data_type().clone(), !SPAN_COLUMNS.contains(&name.as_str())))
+        .collect();
+    let columns = columns.into_iter().map(|(_, values)| values).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+/// One key of the args of every span, null where a span does not have it.
+fn arg_column(trace: &Trace, key: &str) -> ArrayRef {
+    let reader = trace.arg(key);
+    let name = trace.strings.find(key);
+    let kinds: Vec<ArgType> = trace
+        .layouts
+        .iter()
+        .flat_map(|layout| &layout.keys)
+        .filter(|known| Some(known.name) == name && known.place == Place::Args)
+        .map(|known| known.kind)
+        .collect();
+    let values = trace.spans.ids().map(|span| reader.get(trace.spans.args(span)));
+    if !kinds.is_empty() && kinds.iter().all(|&kind| kind == ArgType::Int) {
+        let mut column = Int64Builder::with_capacity(trace.spans.len());
+        values.for_each(|value| column.append_option(value.and_then(|value| match value {
+            Arg::Int(number) => Some(number),
+            _ => None,
+        })));
+        return Arc::new(column.finish());
+    }
+    if !kinds.is_empty() && kinds.iter().all(|&kind| matches!(kind, ArgType::Int | ArgType::Float)) {
+        let mut column = Float64Builder::with_capacity(trace.spans.len());
+        trace.spans.ids().for_each(|span| column.append_option(reader.float(trace.spans.args(span))));
+        return Arc::new(column.finish());
+    }
+    let mut column = StringBuilder::new();
+    for value in values {
+        match value.map(|value| value.resolve(&trace.strings)) {
+            None => column.append_null(),
+            Some(ArgValue::Text(text) | ArgValue::Json(text)) => column.append_value(text),
+            Some(ArgValue::Int(number)) => column.append_value(number.to_string()),
+            Some(ArgValue::Float(number)) => column.append_value(number.to_string()),
+        }
+    }
+    Arc::new(column.finish())
+}

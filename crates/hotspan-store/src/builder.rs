@@ -1,0 +1,249 @@
+//! The `TraceBuilder`: takes events one at a time and freezes them into a [`Trace`].
+
+use hashbrown::HashMap;
+
+use crate::args::build::ArgsBuilder;
+use crate::args::{Arg, Args, PendingArgs, Place};
+use crate::category::Category;
+use crate::events::{
+    CountersBuilder, EventRow, FlowRow, FlowsBuilder, InstantRow, InstantsBuilder, SpanRow, SpansBuilder,
+};
+use crate::ids::{CategoryId, Ident, ProcessId, StringId, TrackId};
+use crate::losses::{Loss, Losses};
+use crate::metadata::{Clock, Metadata, Source};
+use crate::string_table::StringTable;
+use crate::trace::{Process, Trace, Track};
+use crate::units::{Duration, Timestamp};
+
+/// More distinct categories than this are counted together under an empty name.
+const MAX_CATEGORIES: usize = u16::MAX as usize;
+
+/// Builds a [`Trace`]. Times are on the file's own clock; [`Self::finish`] makes them relative to the first event.
+#[derive(Clone, Debug, Default)]
+pub struct TraceBuilder {
+    pub(crate) strings: StringTable,
+    pub(crate) categories: Vec<(StringId, Category)>,
+    category_ids: HashMap<StringId, CategoryId>,
+    pub(crate) processes: Vec<Process>,
+    process_ids: HashMap<Ident, ProcessId>,
+    pub(crate) tracks: Vec<Track>,
+    track_ids: HashMap<(Ident, Ident), TrackId>,
+    last_track: Option<((Ident, Ident), TrackId)>,
+    pub(crate) spans: SpansBuilder,
+    pub(crate) instants: InstantsBuilder,
+    pub(crate) counters: CountersBuilder,
+    pub(crate) flows: FlowsBuilder,
+    pub(crate) args: ArgsBuilder,
+    pub(crate) verbatim: Vec<StringId>,
+    /// Free metadata.
+    pub metadata: Metadata,
+    /// The clock that times are on.
+    pub clock: Clock,
+    /// What is missing or was repaired.
+    pub losses: Losses,
+    /// Where the events come from.
+    pub source: Source,
+}
+
+impl TraceBuilder {
+    /// An empty builder.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The id of a string.
+    pub fn intern(&mut self, text: &str) -> StringId {
+        self.strings.intern(text)
+    }
+
+    /// The id of bytes that should be a string. Bytes that are not UTF-8 are replaced and counted.
+    #[inline]
+    pub fn intern_bytes(&mut self, text: &[u8], offset: u64) -> StringId {
+        match self.strings.find_bytes(text) {
+            Some(id) => id,
+            None => self.intern_new(text, offset),
+        }
+    }
+
+    #[cold]
+    fn intern_new(&mut self, text: &[u8], offset: u64) -> StringId {
+        match std::str::from_utf8(text) {
+            Ok(text) => self.strings.intern(text),
+            Err(_) => {
+                self.losses.add(Loss::InvalidUtf8, Some(offset));
+                self.strings.intern(&String::from_utf8_lossy(text))
+            }
+        }
+    }
+
+    /// The text of a string interned here.
+    #[must_use]
+    pub fn str(&self, id: StringId) -> &str {
+        self.strings.get(id)
+    }
+
+    /// The id of a category.
+    pub fn category(&mut self, name: &str) -> CategoryId {
+        let name = self.strings.intern(name);
+        self.category_of(name)
+    }
+
+    /// The id of a category whose name is interned.
+    pub fn category_of(&mut self, name: StringId) -> CategoryId {
+        if let Some(&id) = self.category_ids.get(&name) {
+            return id;
+        }
+        if self.categories.len() >= MAX_CATEGORIES {
+            return CategoryId(0);
+        }
+        let id = CategoryId::at(self.categories.len());
+        self.categories.push((name, Category::of(self.strings.get(name))));
+        self.category_ids.insert(name, id);
+        id
+    }
+
+    /// The id of a process.
+    pub fn process(&mut self, ident: Ident) -> ProcessId {
+        *self.process_ids.entry(ident).or_insert_with(|| {
+            self.processes.push(Process { ident, name: None, labels: None, sort_index: None });
+            ProcessId::at(self.processes.len() - 1)
+        })
+    }
+
+    /// A process to be described further.
+    pub fn process_mut(&mut self, id: ProcessId) -> &mut Process {
+        &mut self.processes[id.index()]
+    }
+
+    /// The id of a thread or stream.
+    #[inline]
+    pub fn track(&mut self, process: Ident, thread: Ident) -> TrackId {
+        match self.last_track {
+            Some((key, id)) if key == (process, thread) => id,
+            _ => self.find_track(process, thread),
+        }
+    }
+
+    fn find_track(&mut self, process: Ident, thread: Ident) -> TrackId {
+        let key = (process, thread);
+        let id = match self.track_ids.get(&key) {
+            Some(&id) => id,
+            None => {
+                let process = self.process(process);
+                let id = TrackId::at(self.tracks.len());
+                self.tracks.push(Track { process, ident: thread, name: None, sort_index: None });
+                self.track_ids.insert(key, id);
+                id
+            }
+        };
+        self.last_track = Some((key, id));
+        id
+    }
+
+    /// A thread or stream to be described further.
+    pub fn track_mut(&mut self, id: TrackId) -> &mut Track {
+        &mut self.tracks[id.index()]
+    }
+
+    /// The args of an event that has none.
+    pub fn no_args(&mut self) -> Args {
+        self.args.commit(&mut self.strings, &mut PendingArgs::default())
+    }
+
+    /// Adds a key and value to the args of the event being built.
+    #[inline]
+    pub fn push_arg(&mut self, pending: &mut PendingArgs, place: Place, key: &[u8], value: Arg) {
+        self.args.push(&mut self.strings, pending, place, key, value);
+    }
+
+    /// Stores the args of the event being built.
+    #[inline]
+    pub fn commit_args(&mut self, pending: &mut PendingArgs) -> Args {
+        self.args.commit(&mut self.strings, pending)
+    }
+
+    /// Adds a span.
+    #[inline]
+    pub fn push_span(&mut self, row: SpanRow) {
+        let EventRow { time, name, category, track, args } = row.event;
+        self.spans.push(time, row.duration, name, category, track, args.layout, args.row);
+    }
+
+    /// Adds an instant.
+    pub fn push_instant(&mut self, row: InstantRow) {
+        let EventRow { time, name, category, track, args } = row.event;
+        self.instants.push(time, name, category, track, args.layout, args.row, row.scope);
+    }
+
+    /// Adds a sample of a counter.
+    pub fn push_counter(&mut self, event: EventRow) {
+        let EventRow { time, name, category, track, args } = event;
+        self.counters.push(time, name, category, track, args.layout, args.row);
+    }
+
+    /// Adds one end of an arrow.
+    #[inline]
+    pub fn push_flow(&mut self, row: FlowRow) {
+        let EventRow { time, name, category, track, args } = row.event;
+        let binds = u8::from(row.binds_enclosing);
+        self.flows.push(time, name, category, track, args.layout, args.row, row.id, row.phase, binds);
+    }
+
+    /// Keeps an event as JSON text, to be exported unchanged.
+    pub fn push_verbatim(&mut self, json: StringId) {
+        self.verbatim.push(json);
+    }
+
+    /// How many spans there are so far.
+    #[must_use]
+    pub fn span_count(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// How many events of all kinds there are so far.
+    #[must_use]
+    pub fn event_count(&self) -> usize {
+        self.spans.len() + self.instants.len() + self.counters.len() + self.flows.len() + self.verbatim.len()
+    }
+
+    /// The last end of a span or time of an event so far.
+    #[must_use]
+    pub fn last_time(&self) -> Timestamp {
+        let ends = self.spans.time.iter().zip(&self.spans.duration);
+        let ends = ends.map(|(&time, &duration)| Timestamp(time).plus(Duration(duration)).0);
+        let instants = self.instants.time.iter().copied();
+        Timestamp(ends.chain(instants).max().unwrap_or(0))
+    }
+
+    /// Freezes the trace; the columns move, they are not copied.
+    #[must_use]
+    pub fn finish(mut self) -> Trace {
+        let tables =
+            [&mut self.spans.time, &mut self.instants.time, &mut self.counters.time, &mut self.flows.time];
+        let first = tables.iter().flat_map(|times| times.iter().copied()).min().unwrap_or(0);
+        for times in tables {
+            for time in times {
+                *time = time.saturating_sub(first);
+            }
+        }
+        self.clock.origin = self.clock.origin.saturating_add(first);
+        self.strings.shrink_to_fit();
+        Trace {
+            strings: self.strings,
+            categories: self.categories,
+            processes: self.processes,
+            tracks: self.tracks,
+            spans: self.spans.finish(),
+            instants: self.instants.finish(),
+            counters: self.counters.finish(),
+            flows: self.flows.finish(),
+            layouts: self.args.finish(),
+            verbatim: self.verbatim,
+            metadata: self.metadata,
+            clock: self.clock,
+            losses: self.losses,
+            source: self.source,
+        }
+    }
+}

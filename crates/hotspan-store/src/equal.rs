@@ -1,0 +1,139 @@
+//! Whether two traces say the same, whatever their ids: the test of every round trip.
+
+use crate::args::{Arg, ArgValue, Args, Place};
+use crate::events::EventRow;
+use crate::ids::{Ident, TrackId};
+use crate::trace::Trace;
+
+/// Describes the first difference between two traces, `None` when they say the same.
+///
+/// Ids may differ, losses and source are not compared, and a whole number equals the same number as a fraction, as in
+/// JSON. The order of events within each table counts.
+#[must_use]
+pub fn first_difference(left: &Trace, right: &Trace) -> Option<String> {
+    let counts = |trace: &Trace| {
+        [trace.spans.len(), trace.instants.len(), trace.counters.len(), trace.flows.len(), trace.verbatim.len()]
+    };
+    if counts(left) != counts(right) {
+        return Some(format!(
+            "counts of spans, instants, counters, flows, verbatim events: {:?} and {:?}",
+            counts(left),
+            counts(right)
+        ));
+    }
+    if left.clock != right.clock {
+        return Some(format!("clocks: {:?} and {:?}", left.clock, right.clock));
+    }
+    let metadata = |trace: &Trace| -> Vec<_> {
+        trace.metadata.iter().map(|(key, _)| (key.to_owned(), trace.metadata.value(key))).collect()
+    };
+    if metadata(left) != metadata(right) {
+        return Some(format!("metadata: {:?} and {:?}", metadata(left), metadata(right)));
+    }
+    if describe_tracks(left) != describe_tracks(right) {
+        return Some(format!("threads: {:?} and {:?}", describe_tracks(left), describe_tracks(right)));
+    }
+    rows_differ("span", left, right, left.spans.len(), |trace, index| {
+        (describe(trace, trace.spans.event(index)), trace.spans.duration[index], 0, None)
+    })
+    .or_else(|| {
+        rows_differ("instant", left, right, left.instants.len(), |trace, index| {
+            let row = trace.instants.row(index);
+            (describe(trace, row.event), 0, row.scope as u8, None)
+        })
+    })
+    .or_else(|| {
+        rows_differ("counter", left, right, left.counters.len(), |trace, index| {
+            (describe(trace, trace.counters.event(index)), 0, 0, None)
+        })
+    })
+    .or_else(|| {
+        rows_differ("flow", left, right, left.flows.len(), |trace, index| {
+            let row = trace.flows.row(index);
+            // Ids of arrows that are words are compared as args.
+            let id = (!has_text_id(trace, row.event.args)).then_some(row.id);
+            (describe(trace, row.event), i64::from(row.binds_enclosing), row.phase as u8, id)
+        })
+    })
+    .or_else(|| verbatim_differ(left, right))
+}
+
+type Row<'a> = (Described<'a>, i64, u8, Option<i64>);
+
+fn rows_differ(
+    what: &str,
+    left: &Trace,
+    right: &Trace,
+    count: usize,
+    row: impl for<'a> Fn(&'a Trace, usize) -> Row<'a>,
+) -> Option<String> {
+    (0..count).find(|&index| row(left, index) != row(right, index)).map(|index| {
+        format!("{what} {index}: {:?} and {:?}", row(left, index), row(right, index))
+    })
+}
+
+fn verbatim_differ(left: &Trace, right: &Trace) -> Option<String> {
+    let verbatim = left.verbatim().zip(right.verbatim()).position(|(left, right)| left != right);
+    verbatim.map(|index| format!("verbatim event {index}"))
+}
+
+fn has_text_id(trace: &Trace, args: Args) -> bool {
+    trace.args(args).any(|(key, _)| key.place == Place::Event && trace.str(key.name) == "id")
+}
+
+type Described<'a> = (i64, &'a str, &'a str, String, Vec<(&'a str, Place, Comparable<'a>)>);
+
+fn describe(trace: &Trace, event: EventRow) -> Described<'_> {
+    let args = trace.args(event.args).map(|(key, value)| (trace.str(key.name), key.place, comparable(trace, value)));
+    (
+        event.time.0,
+        trace.str(event.name),
+        trace.category_name(event.category),
+        describe_track(trace, event.track),
+        args.collect(),
+    )
+}
+
+#[derive(Debug, PartialEq)]
+enum Comparable<'a> {
+    Number(f64),
+    Int(i64),
+    Text(&'a str),
+    Json(serde_json::Value),
+}
+
+fn comparable(trace: &Trace, value: Arg) -> Comparable<'_> {
+    match value.resolve(trace.strings()) {
+        ArgValue::Int(number) if number.unsigned_abs() < 1 << 53 => Comparable::Number(number as f64),
+        ArgValue::Int(number) => Comparable::Int(number),
+        ArgValue::Float(number) => Comparable::Number(number),
+        ArgValue::Text(text) => Comparable::Text(text),
+        json @ ArgValue::Json(_) => Comparable::Json(json.to_json()),
+    }
+}
+
+fn describe_track(trace: &Trace, id: TrackId) -> String {
+    let track = trace.track(id);
+    let show = |ident: Ident| ident.display(trace.strings());
+    format!("{}/{}", show(trace.process(track.process).ident), show(track.ident))
+}
+
+/// Every thread with its names, sorted: the order of appearance may differ.
+fn describe_tracks(trace: &Trace) -> Vec<String> {
+    let text = |id| Option::map_or(id, "-", |id| trace.str(id));
+    let describe = |(index, track): (usize, &crate::trace::Track)| {
+        let process = trace.process(track.process);
+        format!(
+            "{} process ({}, {}, {:?}) thread ({}, {:?})",
+            describe_track(trace, TrackId::at(index)),
+            text(process.name),
+            text(process.labels),
+            process.sort_index,
+            text(track.name),
+            track.sort_index
+        )
+    };
+    let mut all: Vec<_> = trace.tracks().iter().enumerate().map(describe).collect();
+    all.sort();
+    all
+}

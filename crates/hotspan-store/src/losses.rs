@@ -1,0 +1,138 @@
+//! Losses: everything that was dropped, repaired or not understood, counted under a name.
+
+use std::fmt;
+
+/// How bad a loss is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; every number stands.
+    Note,
+    /// Something was repaired or guessed; numbers that rest on it may be off.
+    Repair,
+    /// Events are missing.
+    Loss,
+}
+
+macro_rules! losses {
+    ($($(#[$doc:meta])* $name:ident: $key:literal, $severity:ident, $help:literal;)*) => {
+        /// A named way in which a trace can be less than what happened.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Loss {
+            $(#[doc = $help] $name,)*
+        }
+
+        impl Loss {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The name it is counted under.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => $key,)* }
+            }
+
+            /// How bad it is.
+            #[must_use]
+            pub fn severity(self) -> Severity {
+                match self { $(Self::$name => Severity::$severity,)* }
+            }
+
+            /// What it means, in a sentence.
+            #[must_use]
+            pub fn help(self) -> &'static str {
+                match self { $(Self::$name => $help,)* }
+            }
+        }
+    };
+}
+
+losses! {
+    BadEvent: "bad_event", Loss, "events skipped because their JSON could not be read";
+    NotAnEvent: "not_an_event", Loss, "entries of traceEvents that are not objects";
+    MissingField: "missing_field", Loss, "events skipped because ph, name, ts or another needed field is missing";
+    BadTimestamp: "bad_timestamp", Loss, "events skipped because their time is not a number that fits 64 bits of nanoseconds";
+    OversizedEvent: "oversized_event", Loss, "events skipped because a single one is larger than 64 MB or nested deeper than 256 levels";
+    OversizedMetadata: "oversized_metadata", Loss, "top-level values skipped because a single one is larger than 64 MB";
+    TruncatedFile: "truncated_file", Loss, "the file ends before its end: the recording or the copy was cut off";
+    DamagedChunk: "damaged_chunk", Loss, "parts of the file whose checksum or structure is wrong; what follows them is not read";
+    UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
+    UnfinishedSpan: "unfinished_span", Repair, "spans without an end, closed at the last moment of the trace";
+    RepairedString: "repaired_string", Repair, "strings with unescaped quotes, backslashes or control characters, read as meant";
+    InvalidUtf8: "invalid_utf8", Repair, "strings with bytes that are not UTF-8, shown as U+FFFD";
+    NotANumber: "not_a_number", Repair, "NaN or infinite values, kept as null";
+    NegativeDuration: "negative_duration", Repair, "spans that end before they begin";
+    RoundedTime: "rounded_time", Note, "times finer than a nanosecond, rounded";
+    MissingDuration: "missing_duration", Note, "complete events without a duration, taken as 0";
+    KeptVerbatim: "kept_verbatim", Note, "events of a kind hotspan does not analyse (async, object, sample); kept and exported unchanged";
+    PackedArgs: "packed_args", Note, "events with unusual keys, stored packed";
+    TrailingData: "trailing_data", Note, "bytes after the end of the trace, ignored";
+}
+
+/// A loss that happened: how often, and where first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossCount {
+    /// What was lost.
+    pub loss: Loss,
+    /// How many times.
+    pub count: u64,
+    /// The byte offset in the (uncompressed) file where it was first seen.
+    pub first_offset: Option<u64>,
+}
+
+/// All losses of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    counts: Vec<LossCount>,
+}
+
+impl Losses {
+    /// Counts one loss.
+    pub fn add(&mut self, loss: Loss, offset: Option<u64>) {
+        self.add_many(loss, 1, offset);
+    }
+
+    /// Counts several losses of a kind.
+    pub fn add_many(&mut self, loss: Loss, count: u64, offset: Option<u64>) {
+        match self.counts.iter_mut().find(|known| known.loss == loss) {
+            Some(known) => known.count += count,
+            None => {
+                self.counts.push(LossCount { loss, count, first_offset: offset });
+                self.counts.sort_by_key(|known| (std::cmp::Reverse(known.loss.severity()), known.loss));
+            }
+        }
+    }
+
+    /// How often a loss happened.
+    #[must_use]
+    pub fn count(&self, loss: Loss) -> u64 {
+        self.counts.iter().find(|known| known.loss == loss).map_or(0, |known| known.count)
+    }
+
+    /// All that happened, worst first.
+    #[must_use]
+    pub fn counts(&self) -> &[LossCount] {
+        &self.counts
+    }
+
+    /// Whether nothing at all was lost, repaired or noted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Those that make numbers wrong or incomplete.
+    pub fn serious(&self) -> impl Iterator<Item = &LossCount> {
+        self.counts.iter().filter(|known| known.loss.severity() > Severity::Note)
+    }
+}
+
+impl fmt::Display for LossCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x {} ({}", self.count, self.loss.name(), self.loss.help())?;
+        if let Some(offset) = self.first_offset {
+            write!(f, "; first at byte {offset}")?;
+        }
+        write!(f, ")")
+    }
+}

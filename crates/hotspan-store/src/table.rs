@@ -1,0 +1,170 @@
+//! What a table is made of: columns of plain numbers, growing while built, shared once frozen.
+//!
+//! A frozen [`Column`] is reference-counted Arrow memory, so handing it to pyarrow, polars or DuckDB copies nothing.
+//! A [`Cell`] is a typed id or unit together with the number that stores it.
+
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_buffer::{ArrowNativeType, ScalarBuffer};
+
+use crate::ids::{CategoryId, LayoutId, StringId, TrackId};
+use crate::units::{Duration, Timestamp};
+
+/// A frozen column of plain numbers.
+pub(crate) type Column<T> = ScalarBuffer<<T as Cell>::Native>;
+
+/// A typed value that a column stores as a plain number.
+pub(crate) trait Cell: Copy {
+    /// The stored number.
+    type Native: ArrowNativeType;
+    /// Its Arrow type.
+    type Arrow: ArrowPrimitiveType<Native = Self::Native>;
+    fn to_native(self) -> Self::Native;
+    fn from_native(native: Self::Native) -> Self;
+}
+
+macro_rules! cells {
+    ($($name:ident => $native:ty, $arrow:ident;)*) => {$(
+        impl Cell for $name {
+            type Native = $native;
+            type Arrow = arrow_array::types::$arrow;
+            fn to_native(self) -> $native {
+                self.0
+            }
+            fn from_native(native: $native) -> Self {
+                Self(native)
+            }
+        }
+    )*};
+}
+
+cells! {
+    Timestamp => i64, Int64Type;
+    Duration => i64, Int64Type;
+    StringId => u32, UInt32Type;
+    TrackId => u32, UInt32Type;
+    CategoryId => u16, UInt16Type;
+    LayoutId => u16, UInt16Type;
+}
+
+macro_rules! plain_cells {
+    ($($native:ty, $arrow:ident;)*) => {$(
+        impl Cell for $native {
+            type Native = $native;
+            type Arrow = arrow_array::types::$arrow;
+            fn to_native(self) -> $native {
+                self
+            }
+            fn from_native(native: $native) -> Self {
+                native
+            }
+        }
+    )*};
+}
+
+plain_cells! {
+    i64, Int64Type;
+    u32, UInt32Type;
+    u8, UInt8Type;
+}
+
+/// Declares a table: the struct of growing columns, the struct of frozen ones, and the moves between them.
+///
+/// One line per column is all a new column needs: building, freezing, reading, the file format and its size in
+/// memory follow from the declaration.
+macro_rules! table {
+    (
+        $(#[$doc:meta])*
+        $table:ident, $builder:ident { $($(#[$column_doc:meta])* $column:ident: $cell:ty,)* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default)]
+        pub struct $table {
+            $(pub(crate) $column: $crate::table::Column<$cell>,)*
+        }
+
+        #[derive(Clone, Debug, Default)]
+        pub(crate) struct $builder {
+            $(pub(crate) $column: Vec<<$cell as $crate::table::Cell>::Native>,)*
+        }
+
+        impl $builder {
+            pub(crate) fn push(&mut self, $($column: $cell,)*) {
+                $(self.$column.push($crate::table::Cell::to_native($column));)*
+            }
+
+            /// Freezes the columns; their memory moves, it is not copied.
+            pub(crate) fn finish(self) -> $table {
+                $(let mut $column = self.$column; $column.shrink_to_fit();)*
+                $table { $($column: $column.into(),)* }
+            }
+
+            pub(crate) fn clear(&mut self) {
+                $(self.$column.clear();)*
+            }
+
+            pub(crate) fn len(&self) -> usize {
+                let lengths = [$(self.$column.len(),)*];
+                lengths[0]
+            }
+
+            /// Appends the rows of a struct array read from a file. `None`: a column is missing or has another type.
+            pub(crate) fn extend_from_arrow(&mut self, rows: &arrow_array::StructArray) -> Option<()> {
+                use arrow_array::cast::AsArray;
+                $(let $column = rows
+                    .column_by_name(stringify!($column))?
+                    .as_primitive_opt::<<$cell as $crate::table::Cell>::Arrow>()?;)*
+                $(self.$column.extend_from_slice($column.values());)*
+                Some(())
+            }
+
+            /// The rows as Arrow columns, moved out of the builder.
+            pub(crate) fn take_columns(&mut self) -> Vec<arrow_array::ArrayRef> {
+                std::mem::take(self).finish().slice_columns(0, usize::MAX)
+            }
+        }
+
+        impl $table {
+            /// How many rows there are.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                let lengths = [$(self.$column.len(),)*];
+                lengths[0]
+            }
+
+            /// Whether there are no rows.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Bytes of memory held.
+            #[must_use]
+            pub fn heap_bytes(&self) -> usize {
+                0 $(+ self.$column.inner().capacity())*
+            }
+
+            /// The fields of the file's schema.
+            pub(crate) fn fields() -> Vec<arrow_schema::Field> {
+                use arrow_array::types::ArrowPrimitiveType;
+                vec![$(arrow_schema::Field::new(
+                    stringify!($column),
+                    <<$cell as $crate::table::Cell>::Arrow as ArrowPrimitiveType>::DATA_TYPE,
+                    false,
+                ),)*]
+            }
+
+            /// Rows `from..to` as Arrow columns that share this table's memory.
+            pub(crate) fn slice_columns(&self, from: usize, to: usize) -> Vec<arrow_array::ArrayRef> {
+                let to = to.min(self.len());
+                let length = to.saturating_sub(from);
+                vec![$(std::sync::Arc::new(
+                    arrow_array::PrimitiveArray::<<$cell as $crate::table::Cell>::Arrow>::new(
+                        self.$column.slice(from.min(to), length),
+                        None,
+                    ),
+                ) as arrow_array::ArrayRef,)*]
+            }
+        }
+    };
+}
+pub(crate) use table;
