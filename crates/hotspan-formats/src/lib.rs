@@ -1,1 +1,17 @@
-//! stub
+//! The door in and out: files of other tools to a [`Trace`](hotspan_store::Trace) and back.
+//!
+//! [`open`] finds the format by content, never by name, and reads through gzip and zstd. An importer is one file in
+//! [`import`] and one line in its list; an exporter likewise in [`export`].
+
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod export;
+pub mod import;
+mod input;
+mod output;
+
+pub use error::{ExportError, ImportError, OpenError};
+pub use export::{EXPORTERS, Exporter, save};
+pub use import::{IMPORTERS, Importer, Sniff, open, open_with, read};
+pub use input::{Input, Progress};

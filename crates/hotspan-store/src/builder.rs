@@ -163,6 +163,14 @@ impl TraceBuilder {
         self.args.commit(&mut self.strings, pending)
     }
 
+    /// Adds the args of a second event, such as the end of a span, to those of the first.
+    pub fn append_args(&mut self, pending: &mut PendingArgs, more: &PendingArgs) {
+        for (place, key, value) in self.args.entries(more) {
+            let key = self.strings.get(key).to_owned();
+            self.args.push(&mut self.strings, pending, place, key.as_bytes(), value);
+        }
+    }
+
     /// Adds a span.
     #[inline]
     pub fn push_span(&mut self, row: SpanRow) {

@@ -124,16 +124,18 @@ impl ArgsBuilder {
                 pending.values.push(value);
             }
             None => {
-                let mut all = self.keys_to(pending.node);
-                let mut keys: Vec<_> = all
-                    .drain(..)
-                    .zip(pending.values.drain(..))
-                    .map(|(key, value)| (key.place, key.name, value))
-                    .collect();
-                keys.push((place, name, value));
-                pending.overflow = Some(keys);
+                let mut all = self.entries(pending);
+                all.push((place, name, value));
+                pending.overflow = Some(all);
             }
         }
+    }
+
+    /// The keys and values of an event that is being read.
+    pub(crate) fn entries(&self, pending: &PendingArgs) -> Vec<(Place, StringId, Arg)> {
+        let values = pending.values.iter().copied();
+        let entry = |(key, value): (ArgKey, Arg)| (key.place, key.name, value);
+        pending.overflow.clone().unwrap_or_else(|| self.keys_to(pending.node).into_iter().zip(values).map(entry).collect())
     }
 
     /// Stores the event's args and says where.
@@ -147,21 +149,14 @@ impl ArgsBuilder {
 
     #[cold]
     fn commit_new(&mut self, strings: &mut StringTable, pending: &mut PendingArgs) -> Args {
-        let keys = self.keys_to(pending.node);
-        let overflow = pending.overflow.take().or_else(|| {
-            (self.layouts.len() >= MAX_LAYOUTS).then(|| {
-                let values = pending.values.drain(..);
-                keys.iter().zip(values).map(|(key, value)| (key.place, key.name, value)).collect()
-            })
-        });
-        if let Some(all) = overflow {
-            let text = pack(strings, &all);
+        if pending.overflow.is_some() || self.layouts.len() >= MAX_LAYOUTS {
+            let text = pack(strings, &self.entries(pending));
             let id = strings.intern(&text);
             let layout = self.packed_layout();
             return self.append(layout, &[Arg::Json(id)]);
         }
         let layout = LayoutId::at(self.layouts.len());
-        self.layouts.push(GrowingLayout::new(keys));
+        self.layouts.push(GrowingLayout::new(self.keys_to(pending.node)));
         self.nodes[pending.node as usize].layout = Some(layout);
         self.append(layout, &pending.values)
     }

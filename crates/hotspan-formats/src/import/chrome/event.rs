@@ -1,0 +1,456 @@
+//! One event of `traceEvents`: from its bytes to a row of the trace.
+//!
+//! The fields are scanned in whatever order they come; args go straight into the builder's columns. Events that are
+//! not valid JSON are left to [`super::repair`].
+
+use hashbrown::HashMap;
+use hotspan_store::args::PendingArgs;
+use hotspan_store::{
+    Arg, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, Loss, Place, SpanRow,
+    StringId, Timestamp, TrackId, TraceBuilder,
+};
+use serde_json::Value;
+
+use super::scan::{Cursor, RawString, Stop, parse_int, parse_micros, unescape};
+
+/// Reads events into a builder.
+pub(crate) struct EventReader<'b> {
+    pub(crate) builder: &'b mut TraceBuilder,
+    pending: PendingArgs,
+    /// Categories seen lately, by their bytes: there are few, and each event has one.
+    categories: Vec<(Vec<u8>, CategoryId)>,
+    /// Begin events that wait for their end.
+    open: HashMap<TrackId, Vec<Open>>,
+}
+
+/// A begin event that waits for its end.
+struct Open {
+    time: Timestamp,
+    name: StringId,
+    category: CategoryId,
+    args: PendingArgs,
+    order: u64,
+}
+
+/// The fields of an event, as slices of the content.
+#[derive(Default)]
+struct Fields<'a> {
+    phase: Option<u8>,
+    name: Option<RawString<'a>>,
+    category: Option<RawString<'a>>,
+    process: Option<Ident>,
+    thread: Option<Ident>,
+    time: Option<&'a [u8]>,
+    duration: Option<&'a [u8]>,
+    scope: Option<u8>,
+    id: Option<IdField<'a>>,
+    binds_enclosing: bool,
+    args: Option<&'a [u8]>,
+}
+
+#[derive(Clone, Copy)]
+enum IdField<'a> {
+    Int(i64),
+    Text(RawString<'a>),
+}
+
+impl<'b> EventReader<'b> {
+    pub(crate) fn new(builder: &'b mut TraceBuilder) -> Self {
+        Self { builder, pending: PendingArgs::default(), categories: Vec::new(), open: HashMap::new() }
+    }
+
+    /// Reads the event at the start of `bytes` and returns its length. Nothing is added unless the event is whole.
+    pub(crate) fn read(&mut self, bytes: &[u8], offset: u64) -> Result<usize, Stop> {
+        self.pending.clear();
+        let mut cursor = Cursor::new(bytes);
+        let mut fields = Fields::default();
+        cursor.expect(b'{')?;
+        if cursor.next_token()? == b'}' {
+            cursor.at += 1;
+        } else {
+            loop {
+                let key = cursor.key()?;
+                cursor.next_token()?;
+                self.field(&mut cursor, key, &mut fields, offset)?;
+                match cursor.next_token()? {
+                    b',' => cursor.at += 1,
+                    b'}' => {
+                        cursor.at += 1;
+                        break;
+                    }
+                    _ => return Err(Stop::Bad),
+                }
+            }
+        }
+        let length = cursor.at;
+        self.add(&fields, &bytes[..length], offset);
+        Ok(length)
+    }
+
+    #[inline]
+    fn field<'a>(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        key: RawString<'a>,
+        fields: &mut Fields<'a>,
+        offset: u64,
+    ) -> Result<(), Stop> {
+        let first = cursor.peek()?;
+        match key.bytes {
+            b"ph" if first == b'"' => fields.phase = single(cursor.string()?),
+            b"name" if first == b'"' => fields.name = Some(cursor.string()?),
+            b"cat" if first == b'"' => fields.category = Some(cursor.string()?),
+            b"pid" => fields.process = Some(self.ident(cursor, offset)?),
+            b"tid" => fields.thread = Some(self.ident(cursor, offset)?),
+            b"ts" => fields.time = Some(time(cursor)?),
+            b"dur" => fields.duration = Some(time(cursor)?),
+            b"s" if first == b'"' => fields.scope = single(cursor.string()?),
+            b"bp" if first == b'"' => fields.binds_enclosing = cursor.string()?.bytes == b"e",
+            b"id" => {
+                fields.id = Some(match first {
+                    b'"' => IdField::Text(cursor.string()?),
+                    b'-' | b'0'..=b'9' => {
+                        let text = cursor.number()?;
+                        let raw = RawString { bytes: text, escaped: false };
+                        parse_int(text).map_or(IdField::Text(raw), IdField::Int)
+                    }
+                    _ => IdField::Text(RawString { bytes: cursor.value()?, escaped: false }),
+                });
+            }
+            b"args" if first == b'{' => {
+                let start = cursor.at;
+                self.args(cursor, offset)?;
+                fields.args = Some(&cursor.bytes[start..cursor.at]);
+            }
+            other => {
+                let value = self.arg(cursor, offset)?;
+                self.builder.push_arg(&mut self.pending, Place::Event, other, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn args(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<(), Stop> {
+        cursor.at += 1;
+        if cursor.next_token()? == b'}' {
+            cursor.at += 1;
+            return Ok(());
+        }
+        loop {
+            let key = cursor.key()?;
+            cursor.next_token()?;
+            let value = self.arg(cursor, offset)?;
+            if key.escaped {
+                let key = unescape(key.bytes);
+                self.builder.push_arg(&mut self.pending, Place::Args, &key, value);
+            } else {
+                self.builder.push_arg(&mut self.pending, Place::Args, key.bytes, value);
+            }
+            match cursor.next_token()? {
+                b',' => cursor.at += 1,
+                b'}' => {
+                    cursor.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(Stop::Bad),
+            }
+        }
+    }
+
+    /// One argument value.
+    #[inline]
+    fn arg(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<Arg, Stop> {
+        let at = offset + cursor.at as u64;
+        Ok(match cursor.peek()? {
+            b'"' => {
+                let text = cursor.string()?;
+                Arg::Text(self.intern(text, at))
+            }
+            b'-' | b'0'..=b'9' => {
+                let text = cursor.number()?;
+                match parse_int(text) {
+                    Some(number) => Arg::Int(number),
+                    None => self.fraction(text, at),
+                }
+            }
+            _ => {
+                let text = cursor.value()?;
+                Arg::Json(self.builder.intern_bytes(text, at))
+            }
+        })
+    }
+
+    /// A number that is not a whole one of 64 bits: a fraction, or kept as text when it would lose digits or overflow.
+    fn fraction(&mut self, text: &[u8], offset: u64) -> Arg {
+        let whole = text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-');
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
+        match number {
+            Some(number) if number.is_finite() && !whole => Arg::Float(number),
+            _ => Arg::Json(self.builder.intern_bytes(text, offset)),
+        }
+    }
+
+    #[inline]
+    fn intern(&mut self, text: RawString<'_>, offset: u64) -> StringId {
+        if text.escaped {
+            self.builder.intern_bytes(&unescape(text.bytes), offset)
+        } else {
+            self.builder.intern_bytes(text.bytes, offset)
+        }
+    }
+
+    /// A process or thread id; "25738" is 25738.
+    #[inline]
+    fn ident(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<Ident, Stop> {
+        let raw = match cursor.peek()? {
+            b'"' => cursor.string()?,
+            b'-' | b'0'..=b'9' => RawString { bytes: cursor.number()?, escaped: false },
+            _ => RawString { bytes: cursor.value()?, escaped: false },
+        };
+        Ok(match parse_int(raw.bytes) {
+            Some(number) => Ident::Int(number),
+            None => Ident::Text(self.intern(raw, offset)),
+        })
+    }
+
+    #[inline]
+    fn category(&mut self, text: Option<RawString<'_>>, offset: u64) -> CategoryId {
+        let text = text.unwrap_or(RawString { bytes: b"", escaped: false });
+        if let Some((_, id)) = self.categories.iter().find(|(known, _)| known == text.bytes) {
+            return *id;
+        }
+        let name = self.intern(text, offset);
+        let id = self.builder.category_of(name);
+        if self.categories.len() < 32 && !text.escaped {
+            self.categories.push((text.bytes.to_vec(), id));
+        }
+        id
+    }
+
+    /// Adds a whole event to the trace.
+    fn add(&mut self, fields: &Fields<'_>, event: &[u8], offset: u64) {
+        match fields.phase {
+            Some(b'X') => self.add_span(fields, offset),
+            Some(b's' | b't' | b'f') => self.add_flow(fields, offset),
+            Some(b'i' | b'I') => self.add_instant(fields, offset),
+            Some(b'C') => {
+                if let Some(event) = self.event(fields, offset) {
+                    self.builder.push_counter(event);
+                }
+            }
+            Some(b'B') => self.begin(fields, offset),
+            Some(b'E') => self.end(fields, offset),
+            Some(b'M') if self.describe(fields, offset) => {}
+            Some(_) => {
+                let text = self.builder.intern_bytes(event, offset);
+                self.builder.push_verbatim(text);
+                if fields.phase != Some(b'M') {
+                    self.builder.losses.add(Loss::KeptVerbatim, Some(offset));
+                }
+            }
+            None => self.builder.losses.add(Loss::MissingField, Some(offset)),
+        }
+    }
+
+    /// The part common to all events, or a counted loss.
+    #[inline]
+    fn event(&mut self, fields: &Fields<'_>, offset: u64) -> Option<EventRow> {
+        let (Some(time), Some(name)) = (fields.time, fields.name) else {
+            self.builder.losses.add(Loss::MissingField, Some(offset));
+            return None;
+        };
+        let time = self.nanos(time, offset)?;
+        let name = self.intern(name, offset);
+        let category = self.category(fields.category, offset);
+        let track = self.track(fields);
+        // Keys that mean something for some phases only are kept as they are for the others.
+        if let (Some(id), false) = (fields.id, matches!(fields.phase, Some(b's' | b't' | b'f'))) {
+            let value = match id {
+                IdField::Int(number) => Arg::Int(number),
+                IdField::Text(text) => Arg::Text(self.intern(text, offset)),
+            };
+            self.builder.push_arg(&mut self.pending, Place::Event, b"id", value);
+        }
+        let args = self.builder.commit_args(&mut self.pending);
+        Some(EventRow { time: Timestamp(time), name, category, track, args })
+    }
+
+    fn track(&mut self, fields: &Fields<'_>) -> TrackId {
+        let process = fields.process.unwrap_or(Ident::Int(0));
+        self.builder.track(process, fields.thread.unwrap_or(Ident::Int(0)))
+    }
+
+    #[inline]
+    fn nanos(&mut self, text: &[u8], offset: u64) -> Option<i64> {
+        match parse_micros(text) {
+            Some((nanos, false)) => Some(nanos),
+            Some((nanos, true)) => {
+                self.builder.losses.add(Loss::RoundedTime, Some(offset));
+                Some(nanos)
+            }
+            None => {
+                self.builder.losses.add(Loss::BadTimestamp, Some(offset));
+                None
+            }
+        }
+    }
+
+    fn add_span(&mut self, fields: &Fields<'_>, offset: u64) {
+        let duration = match fields.duration {
+            Some(text) => match self.nanos(text, offset) {
+                Some(nanos) => nanos,
+                None => return,
+            },
+            None => {
+                self.builder.losses.add(Loss::MissingDuration, Some(offset));
+                0
+            }
+        };
+        if let Some(event) = self.event(fields, offset) {
+            if duration < 0 {
+                self.builder.losses.add(Loss::NegativeDuration, Some(offset));
+            }
+            self.builder.push_span(SpanRow { event, duration: Duration(duration) });
+        }
+    }
+
+    fn add_flow(&mut self, fields: &Fields<'_>, offset: u64) {
+        let id = match fields.id {
+            Some(IdField::Int(number)) => number,
+            Some(IdField::Text(text)) => {
+                // A word names the arrow: its string id tells arrows apart, and the word itself is kept.
+                let text = self.intern(text, offset);
+                self.builder.push_arg(&mut self.pending, Place::Event, b"id", Arg::Text(text));
+                text.0.into()
+            }
+            None => return self.builder.losses.add(Loss::MissingField, Some(offset)),
+        };
+        let phase = match fields.phase {
+            Some(b's') => FlowPhase::Start,
+            Some(b't') => FlowPhase::Step,
+            _ => FlowPhase::End,
+        };
+        if let Some(event) = self.event(fields, offset) {
+            self.builder.push_flow(FlowRow { event, id, phase, binds_enclosing: fields.binds_enclosing });
+        }
+    }
+
+    fn add_instant(&mut self, fields: &Fields<'_>, offset: u64) {
+        let scope = match fields.scope {
+            Some(b't') => InstantScope::Thread,
+            Some(b'p') => InstantScope::Process,
+            Some(b'g') => InstantScope::Global,
+            _ => InstantScope::Unspecified,
+        };
+        if let Some(event) = self.event(fields, offset) {
+            self.builder.push_instant(InstantRow { event, scope });
+        }
+    }
+
+    fn begin(&mut self, fields: &Fields<'_>, offset: u64) {
+        let (Some(time), Some(name)) = (fields.time, fields.name) else {
+            return self.builder.losses.add(Loss::MissingField, Some(offset));
+        };
+        let Some(time) = self.nanos(time, offset) else { return };
+        let name = self.intern(name, offset);
+        let category = self.category(fields.category, offset);
+        let track = self.track(fields);
+        let args = std::mem::take(&mut self.pending);
+        let open = Open { time: Timestamp(time), name, category, args, order: offset };
+        self.open.entry(track).or_default().push(open);
+    }
+
+    fn end(&mut self, fields: &Fields<'_>, offset: u64) {
+        let track = self.track(fields);
+        let Some(time) = fields.time else {
+            return self.builder.losses.add(Loss::MissingField, Some(offset));
+        };
+        let Some(time) = self.nanos(time, offset) else { return };
+        let Some(open) = self.open.get_mut(&track).and_then(Vec::pop) else {
+            return self.builder.losses.add(Loss::UnmatchedEnd, Some(offset));
+        };
+        let end_args = std::mem::replace(&mut self.pending, open.args);
+        self.builder.append_args(&mut self.pending, &end_args);
+        let duration = Timestamp(time).since(open.time);
+        if duration < Duration::ZERO {
+            self.builder.losses.add(Loss::NegativeDuration, Some(offset));
+        }
+        self.close(track, open.time, open.name, open.category, duration);
+    }
+
+    fn close(&mut self, track: TrackId, time: Timestamp, name: StringId, category: CategoryId, duration: Duration) {
+        let args = self.builder.commit_args(&mut self.pending);
+        self.builder.push_span(SpanRow { event: EventRow { time, name, category, track, args }, duration });
+    }
+
+    /// Names and sort orders of processes and threads. `false` for metadata of another kind.
+    fn describe(&mut self, fields: &Fields<'_>, offset: u64) -> bool {
+        let (Some(name), Some(process)) = (fields.name, fields.process) else { return false };
+        let args = fields.args.and_then(|text| serde_json::from_slice::<Value>(text).ok());
+        let value = |key: &str| args.as_ref().and_then(|args| args.get(key)).cloned();
+        let (key, is_sort) = match name.bytes {
+            b"process_name" | b"thread_name" => ("name", false),
+            b"process_labels" => ("labels", false),
+            b"process_sort_index" | b"thread_sort_index" => ("sort_index", true),
+            _ => return false,
+        };
+        let Some(value) = value(key) else { return false };
+        let text = match &value {
+            Value::String(text) => self.builder.intern_bytes(text.as_bytes(), offset),
+            other => self.builder.intern(&other.to_string()),
+        };
+        let index = value.as_i64();
+        if is_sort && index.is_none() {
+            return false;
+        }
+        if name.bytes.starts_with(b"process") {
+            let id = self.builder.process(process);
+            let process = self.builder.process_mut(id);
+            match name.bytes {
+                b"process_name" => process.name = Some(text),
+                b"process_labels" => process.labels = Some(text),
+                _ => process.sort_index = index,
+            }
+        } else {
+            let id = self.track(fields);
+            let track = self.builder.track_mut(id);
+            match name.bytes {
+                b"thread_name" => track.name = Some(text),
+                _ => track.sort_index = index,
+            }
+        }
+        true
+    }
+
+    /// Closes begin events that never ended, at the last moment of the trace, in file order.
+    pub(crate) fn finish(&mut self) {
+        let last = self.builder.last_time();
+        let mut left: Vec<(TrackId, Open)> =
+            self.open.drain().flat_map(|(track, open)| open.into_iter().map(move |open| (track, open))).collect();
+        left.sort_by_key(|(_, open)| open.order);
+        for (track, open) in left {
+            self.builder.losses.add(Loss::UnfinishedSpan, Some(open.order));
+            let duration = last.since(open.time).max(Duration::ZERO);
+            self.pending = open.args;
+            self.close(track, open.time, open.name, open.category, duration);
+        }
+    }
+}
+
+/// The one byte of a one-byte string.
+fn single(text: RawString<'_>) -> Option<u8> {
+    match text.bytes {
+        [byte] => Some(*byte),
+        _ => None,
+    }
+}
+
+/// A time, as a number or as a string that holds one.
+#[inline]
+fn time<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], Stop> {
+    match cursor.peek()? {
+        b'-' | b'0'..=b'9' => cursor.number(),
+        b'"' => Ok(cursor.string()?.bytes),
+        _ => cursor.value(),
+    }
+}

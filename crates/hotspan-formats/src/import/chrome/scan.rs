@@ -1,0 +1,427 @@
+//! Scanning JSON: strings, numbers and whole values in a slice that may end anywhere.
+//!
+//! Nothing is copied and nothing is built: a scan gives the slice of what it found. Every function returns
+//! [`Stop::NeedMore`] when the slice ends too early, so that the caller can retry with more bytes.
+
+/// Nesting beyond this is refused.
+pub(crate) const MAX_DEPTH: usize = 256;
+
+/// Why a scan could not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The slice ends before the value does.
+    NeedMore,
+    /// The bytes are not JSON.
+    Bad,
+    /// The value is nested deeper than [`MAX_DEPTH`].
+    TooDeep,
+}
+
+/// A string between its quotes, still escaped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawString<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) escaped: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn peek(&self) -> Result<u8, Stop> {
+        self.bytes.get(self.at).copied().ok_or(Stop::NeedMore)
+    }
+
+    /// Skips white space and returns the byte after it, not consumed.
+    #[inline]
+    pub(crate) fn next_token(&mut self) -> Result<u8, Stop> {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return Ok(byte);
+            }
+            self.at += 1;
+        }
+        Err(Stop::NeedMore)
+    }
+
+    /// Skips white space and consumes `wanted`.
+    #[inline]
+    pub(crate) fn expect(&mut self, wanted: u8) -> Result<(), Stop> {
+        if self.next_token()? != wanted {
+            return Err(Stop::Bad);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// A string; the cursor stands on its opening quote.
+    #[inline]
+    pub(crate) fn string(&mut self) -> Result<RawString<'a>, Stop> {
+        let start = self.at + 1;
+        let mut at = start;
+        let mut escaped = false;
+        loop {
+            at = find_special(self.bytes, at)?;
+            match self.bytes[at] {
+                b'"' => break,
+                b'\\' => {
+                    escaped = true;
+                    let escape = *self.bytes.get(at + 1).ok_or(Stop::NeedMore)?;
+                    at += match escape {
+                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+                        b'u' => {
+                            let digits = self.bytes.get(at + 2..at + 6).ok_or(Stop::NeedMore)?;
+                            if !digits.iter().all(u8::is_ascii_hexdigit) {
+                                return Err(Stop::Bad);
+                            }
+                            6
+                        }
+                        _ => return Err(Stop::Bad),
+                    };
+                }
+                _ => return Err(Stop::Bad), // a control character
+            }
+        }
+        self.at = at + 1;
+        Ok(RawString { bytes: &self.bytes[start..at], escaped })
+    }
+
+    /// The bytes of a number; the cursor stands on its first. The slice is checked against JSON's grammar.
+    #[inline]
+    pub(crate) fn number(&mut self) -> Result<&'a [u8], Stop> {
+        let start = self.at;
+        let mut at = start;
+        let mut plain = true;
+        loop {
+            // A number at the end of the slice may go on in the next.
+            match *self.bytes.get(at).ok_or(Stop::NeedMore)? {
+                b'0'..=b'9' => {}
+                b'-' | b'+' | b'.' | b'e' | b'E' => plain = false,
+                _ => break,
+            }
+            at += 1;
+        }
+        let text = &self.bytes[start..at];
+        let plain_and_valid = plain && !text.is_empty() && (text[0] != b'0' || text.len() == 1);
+        if !plain_and_valid && !is_number(text) {
+            return Err(Stop::Bad);
+        }
+        self.at = at;
+        Ok(text)
+    }
+
+    /// `true`, `false` or `null`; the cursor stands on its first byte.
+    pub(crate) fn literal(&mut self) -> Result<&'a [u8], Stop> {
+        let rest = &self.bytes[self.at..];
+        for word in [b"true".as_slice(), b"false", b"null"] {
+            if rest.starts_with(word) {
+                self.at += word.len();
+                return Ok(&rest[..word.len()]);
+            }
+            if word.starts_with(rest) {
+                return Err(Stop::NeedMore);
+            }
+        }
+        Err(Stop::Bad)
+    }
+
+    /// Any value, as its slice; the cursor stands on its first byte. Iterative: depth costs no stack.
+    pub(crate) fn value(&mut self) -> Result<&'a [u8], Stop> {
+        let start = self.at;
+        // One bit per open container: set for an object.
+        let mut objects = [0_u64; MAX_DEPTH / 64];
+        let mut depth = 0;
+        loop {
+            match self.next_token()? {
+                b'"' => {
+                    self.string()?;
+                }
+                b'-' | b'0'..=b'9' => {
+                    self.number()?;
+                }
+                open @ (b'{' | b'[') => {
+                    if depth == MAX_DEPTH {
+                        return Err(Stop::TooDeep);
+                    }
+                    let is_object = open == b'{';
+                    let bit = 1 << (depth % 64);
+                    let word = &mut objects[depth / 64];
+                    *word = if is_object { *word | bit } else { *word & !bit };
+                    depth += 1;
+                    self.at += 1;
+                    let close = if is_object { b'}' } else { b']' };
+                    if self.next_token()? != close {
+                        if is_object {
+                            self.key()?;
+                        }
+                        continue;
+                    }
+                    self.at += 1;
+                    depth -= 1;
+                }
+                _ => {
+                    self.literal()?;
+                }
+            }
+            // A value is complete: go up as far as containers end, or on to the next value.
+            loop {
+                if depth == 0 {
+                    return Ok(&self.bytes[start..self.at]);
+                }
+                let in_object = objects[(depth - 1) / 64] >> ((depth - 1) % 64) & 1 == 1;
+                match (self.next_token()?, in_object) {
+                    (b',', true) => {
+                        self.at += 1;
+                        self.key()?;
+                        break;
+                    }
+                    (b',', false) => {
+                        self.at += 1;
+                        break;
+                    }
+                    (b'}', true) | (b']', false) => {
+                        self.at += 1;
+                        depth -= 1;
+                    }
+                    _ => return Err(Stop::Bad),
+                }
+            }
+        }
+    }
+
+    /// A key and its colon.
+    #[inline]
+    pub(crate) fn key(&mut self) -> Result<RawString<'a>, Stop> {
+        if self.next_token()? != b'"' {
+            return Err(Stop::Bad);
+        }
+        let key = self.string()?;
+        self.expect(b':')?;
+        Ok(key)
+    }
+}
+
+/// The next quote, backslash or control character, eight bytes at a time.
+#[inline]
+fn find_special(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    while let Some(chunk) = bytes.get(at..at + 8) {
+        let word = u64::from_le_bytes(chunk.try_into().unwrap_or([0; 8]));
+        let quote = word ^ (ONES * b'"' as u64);
+        let backslash = word ^ (ONES * b'\\' as u64);
+        // The lowest flagged byte is exact; borrows only disturb those above it.
+        let found = (quote.wrapping_sub(ONES) & !quote)
+            | (backslash.wrapping_sub(ONES) & !backslash)
+            | (word.wrapping_sub(ONES * 0x20) & !word);
+        let found = found & HIGHS;
+        if found != 0 {
+            return Ok(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'"' || byte == b'\\' || byte < 0x20 {
+            return Ok(at);
+        }
+        at += 1;
+    }
+    Err(Stop::NeedMore)
+}
+
+/// JSON's grammar for numbers.
+pub(crate) fn is_number(text: &[u8]) -> bool {
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let whole = digits(text);
+    if whole == 0 || (whole > 1 && text[0] == b'0') {
+        return false;
+    }
+    let mut rest = &text[whole..];
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let count = digits(fraction);
+        if count == 0 {
+            return false;
+        }
+        rest = &fraction[count..];
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        let exponent = exponent.strip_prefix(b"+").or_else(|| exponent.strip_prefix(b"-")).unwrap_or(exponent);
+        let count = digits(exponent);
+        return count > 0 && count == exponent.len();
+    }
+    rest.is_empty()
+}
+
+/// A whole number that fits 64 bits.
+#[inline]
+pub(crate) fn parse_int(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > 19 {
+        return None;
+    }
+    let mut number: u64 = 0;
+    for &byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number.checked_mul(10)?.checked_add(digit.into())?;
+    }
+    if negative { 0_i64.checked_sub_unsigned(number) } else { i64::try_from(number).ok() }
+}
+
+/// A time in microseconds as whole nanoseconds, exactly, and whether digits beyond them were rounded.
+#[inline]
+pub(crate) fn parse_micros(text: &[u8]) -> Option<(i64, bool)> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let mut number: i64 = 0;
+    let mut index = 0;
+    while let Some(digit) = digits.get(index).map(|byte| byte.wrapping_sub(b'0'))
+        && digit <= 9
+    {
+        number = number.checked_mul(10)?.checked_add(digit.into())?;
+        index += 1;
+    }
+    number = number.checked_mul(1000)?;
+    let mut rounded = false;
+    match digits.get(index) {
+        None if index > 0 => {}
+        Some(b'.') if index > 0 => {
+            let fraction = &digits[index + 1..];
+            let mut scale = 100;
+            for (place, byte) in fraction.iter().enumerate() {
+                let digit = byte.wrapping_sub(b'0');
+                if digit > 9 {
+                    return parse_micros_slowly(text);
+                }
+                number = number.checked_add(i64::from(digit) * scale)?;
+                scale /= 10;
+                if place >= 3 {
+                    if place == 3 && digit >= 5 {
+                        number = number.checked_add(1)?;
+                    }
+                    rounded |= digit != 0;
+                }
+            }
+        }
+        _ => return parse_micros_slowly(text),
+    }
+    Some((if negative { -number } else { number }, rounded))
+}
+
+/// Exponents and the like.
+#[cold]
+fn parse_micros_slowly(text: &[u8]) -> Option<(i64, bool)> {
+    let micros: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    let nanos = micros * 1e3;
+    (nanos.abs() < 9.2e18).then(|| (nanos.round() as i64, nanos.fract() != 0.0))
+}
+
+/// The text of an escaped string. Escapes were checked by the scan; lone surrogates become U+FFFD.
+pub(crate) fn unescape(raw: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(raw.len());
+    let mut at = 0;
+    while let Some(&byte) = raw.get(at) {
+        if byte != b'\\' {
+            text.push(byte);
+            at += 1;
+            continue;
+        }
+        let escape = raw.get(at + 1).copied().unwrap_or(b'\\');
+        at += 2;
+        match escape {
+            b'b' => text.push(8),
+            b'f' => text.push(12),
+            b'n' => text.push(b'\n'),
+            b'r' => text.push(b'\r'),
+            b't' => text.push(b'\t'),
+            b'u' => {
+                let mut code = hex4(raw, at).unwrap_or(0xFFFD);
+                at += 4;
+                let low = (raw.get(at..at + 2) == Some(b"\\u")).then(|| hex4(raw, at + 2)).flatten();
+                if let (0xD800..0xDC00, Some(low @ 0xDC00..0xE000)) = (code, low) {
+                    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+                    at += 6;
+                }
+                let character = char::from_u32(code).unwrap_or('\u{FFFD}');
+                text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+fn hex4(raw: &[u8], at: usize) -> Option<u32> {
+    u32::from_str_radix(std::str::from_utf8(raw.get(at..at + 4)?).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Result<usize, Stop> {
+        Cursor::new(text.as_bytes()).value().map(<[u8]>::len)
+    }
+
+    #[test]
+    fn values_end_where_they_end() {
+        for text in [r#""a\"b\u00e9""#, "[1, [2, {}], {\"a\": [true, null]}]", "{}", "[]", "{\"k\": -1.5e+3}"] {
+            let padded = format!("{text} ,");
+            assert_eq!(value(&padded), Ok(text.len()), "{text}");
+            for cut in 1..text.len() {
+                assert_eq!(value(&text[..cut]), Err(Stop::NeedMore), "{text} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_values_are_refused() {
+        for text in ["[1,]", "{\"a\" 1}", "{1: 2}", "\"\\d\"", "\"\n\"", "01,", "-,", "1.e5,", "[}", "nul,", "NaN,"] {
+            assert_eq!(value(text), Err(Stop::Bad), "{text}");
+        }
+        assert_eq!(value(&"[".repeat(MAX_DEPTH + 1)), Err(Stop::TooDeep));
+    }
+
+    #[test]
+    fn micros_become_exact_nanos() {
+        let nanos = |text: &str| parse_micros(text.as_bytes());
+        assert_eq!(nanos("1623142623460111"), Some((1_623_142_623_460_111_000, false)));
+        assert_eq!(nanos("701805216966.892"), Some((701_805_216_966_892, false)));
+        assert_eq!(nanos("-1.5"), Some((-1_500, false)));
+        assert_eq!(nanos("0.0006"), Some((1, true)));
+        assert_eq!(nanos("0.1230"), Some((123, false)));
+        assert_eq!(nanos("1e3"), Some((1_000_000, false)));
+        assert_eq!(nanos("1e40"), None);
+        assert_eq!(nanos("99999999999999999999"), None);
+        assert_eq!(nanos(""), None);
+    }
+
+    #[test]
+    fn whole_numbers_reach_both_ends_of_64_bits() {
+        assert_eq!(parse_int(b"-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(parse_int(b"9223372036854775807"), Some(i64::MAX));
+        assert_eq!(parse_int(b"9223372036854775808"), None);
+        assert_eq!(parse_int(b"1.0"), None);
+    }
+
+    #[test]
+    fn escapes_are_undone() {
+        assert_eq!(unescape(br#"a\"\\\/\n\u00e9\ud83d\ude00\ud83d"#), "a\"\\/\né😀\u{FFFD}".as_bytes());
+    }
+}

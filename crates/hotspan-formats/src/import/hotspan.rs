@@ -1,0 +1,28 @@
+//! hotspan's own file; the format itself lives in `hotspan_store::file`.
+
+use hotspan_store::{TraceBuilder, file};
+
+use crate::error::ImportError;
+use crate::import::{CountingReader, Importer, Sniff};
+use crate::input::Input;
+
+/// The importer of `.hotspan` files.
+pub struct Hotspan;
+
+impl Importer for Hotspan {
+    fn name(&self) -> &'static str {
+        "hotspan trace"
+    }
+
+    fn sniff(&self, head: &[u8]) -> Sniff {
+        if file::is_hotspan(head) { Sniff::Yes } else { Sniff::No }
+    }
+
+    fn read(&self, input: &mut Input<'_>, builder: &mut TraceBuilder) -> Result<(), ImportError> {
+        let mut counted = CountingReader { reader: input, count: 0 };
+        file::read_into(&mut counted, builder)?;
+        builder.source.bytes = counted.count;
+        builder.source.format.clear();
+        Ok(())
+    }
+}
