@@ -1,10 +1,43 @@
 //! Exporters: one file per format.
+
+pub mod chrome;
+pub mod hotspan;
+
+use std::io::{self, Write};
 use std::path::Path;
+
 use hotspan_store::Trace;
+
 use crate::error::ExportError;
-/// x
-pub trait Exporter: Sync {}
-/// x
-pub static EXPORTERS: &[&dyn Exporter] = &[];
-/// x
-pub fn save(_t: &Trace, _p: &Path) -> Result<(), ExportError> { Ok(()) }
+use crate::output::Output;
+
+/// Writes one format.
+pub trait Exporter: Sync {
+    /// The name on the command line (`--to chrome`).
+    fn name(&self) -> &'static str;
+
+    /// What it is good for, in a line.
+    fn help(&self) -> &'static str;
+
+    /// Writes the trace.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()>;
+}
+
+/// All exporters.
+pub static EXPORTERS: &[&dyn Exporter] = &[&chrome::Chrome, &hotspan::Hotspan];
+
+/// Writes a trace to a file, compressed when the name ends in `.gz` or `.zst`. The file appears whole or not at all.
+///
+/// # Errors
+/// When the path cannot be written; a file that was there before is then untouched.
+pub fn save(trace: &Trace, exporter: &dyn Exporter, path: &Path) -> Result<(), ExportError> {
+    let write = || {
+        let mut output = Output::create(path)?;
+        exporter.write(trace, &mut output)?;
+        output.commit()
+    };
+    write().map_err(|error| ExportError { path: path.to_owned(), error })
+}

@@ -38,12 +38,8 @@ impl Importer for Chrome {
     }
 
     fn read(&self, input: &mut Input<'_>, builder: &mut TraceBuilder) -> Result<(), ImportError> {
-        let mut reader = TopLevel { window: Window::new(&mut *input), events: EventReader::new(builder) };
-        reader.read()?;
-        let bytes = reader.window.offset();
-        let broke = reader.window.reader().broke().is_some();
-        reader.events.finish();
-        if broke && builder.losses.count(Loss::TruncatedFile) == 0 {
+        let bytes = read_json(&mut *input, builder, window::START)?;
+        if input.broke().is_some() && builder.losses.count(Loss::TruncatedFile) == 0 {
             builder.losses.add(Loss::TruncatedFile, Some(bytes));
         }
         let kineto = ["schemaVersion", "deviceProperties"].iter().any(|key| builder.metadata.get(key).is_some());
@@ -51,6 +47,15 @@ impl Importer for Chrome {
         builder.source.bytes = bytes;
         Ok(())
     }
+}
+
+/// Reads the JSON through a window of the given size and returns how long it was.
+fn read_json(content: impl Read, builder: &mut TraceBuilder, window: usize) -> Result<u64, ImportError> {
+    let mut reader = TopLevel { window: Window::new(content, window), events: EventReader::new(builder) };
+    reader.read()?;
+    let bytes = reader.window.offset();
+    reader.events.finish();
+    Ok(bytes)
 }
 
 struct TopLevel<'b, R> {
@@ -267,10 +272,8 @@ impl<R: Read> TopLevel<'_, R> {
         loop {
             // A broken event must not swallow those after it: look no further than the next one begins.
             let bytes = self.window.bytes();
-            let (limit, bounded) = match repair::next_event(bytes) {
-                Ok(next) => (next, true),
-                Err(_) => (bytes.len(), ended),
-            };
+            let next = bytes.get(1..).and_then(|rest| repair::next_event(rest).ok());
+            let (limit, bounded) = next.map_or((bytes.len(), ended), |next| (next + 1, true));
             match repair::repair(&bytes[..limit], bounded) {
                 Ok((text, length, repairs)) => {
                     let offset = self.window.offset();
@@ -291,29 +294,33 @@ impl<R: Read> TopLevel<'_, R> {
                 Err(_) => {}
             }
             // Cut off in mid-event: the end of the list will say so.
-            if !(ended && !bounded_by_event(self.window.bytes())) {
+            if next.is_some() || !ended {
                 self.lose(Loss::BadEvent);
             }
             return self.resynchronise();
         }
     }
 
-    /// Skips to the next event, or to the end of the content.
+    /// Skips to the next event after the one the window begins with, or to the end of the content.
     fn resynchronise(&mut self) -> Result<(), ImportError> {
+        self.window.consume(1);
         loop {
-            match repair::next_event(self.window.bytes()) {
+            let bytes = self.window.bytes();
+            match repair::next_event(bytes) {
                 Ok(next) => {
                     self.window.consume(next);
                     return Ok(());
                 }
                 Err(keep) => {
-                    let skip = self.window.bytes().len() - keep;
-                    // What is kept begins with a brace that was already tried when nothing was skipped.
-                    self.window.consume(if skip == 0 { usize::from(self.window.bytes().len() > window::MAX / 2) } else { skip });
-                    if self.window.fill()? != Fill::More {
-                        let rest = self.window.bytes().len();
-                        self.window.consume(rest);
-                        return Ok(());
+                    let skip = bytes.len() - keep;
+                    self.window.consume(skip);
+                    match self.window.fill()? {
+                        Fill::More => {}
+                        Fill::Full => self.window.consume(1),
+                        Fill::End => {
+                            self.window.consume(keep);
+                            return Ok(());
+                        }
                     }
                 }
             }
@@ -398,7 +405,48 @@ impl<R: Read> TopLevel<'_, R> {
     }
 }
 
-/// Whether another event follows the one at the start of `bytes`.
-fn bounded_by_event(bytes: &[u8]) -> bool {
-    repair::next_event(bytes).is_ok()
+#[cfg(test)]
+mod tests {
+    use hotspan_store::first_difference;
+
+    use super::*;
+
+    const TRACE: &str = r#"{"schemaVersion": 1, "note": "a \"quoted\" word", "traceEvents": [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 10.5, "dur": 2.25,
+         "args": {"External id": 3, "Input Dims": [[2, 3], []], "Concrete Inputs": ["", "1"]}},
+        {"ph": "X", "cat": "kernel", "name": "broken "quote"", "pid": 0, "tid": 7, "ts": 11, "dur": 1, "args": {}},
+        {"ph": "B", "name": "begin", "pid": 7, "tid": 7, "ts": 12}, {"ph": "E", "pid": 7, "tid": 7, "ts": 13},
+        {"ph": "s", "id": 3, "pid": 7, "tid": 7, "ts": 10.5, "cat": "ac2g", "name": "ac2g"}
+        ], "baseTimeNanoseconds": 1000, "traceName": "x"}"#;
+
+    fn read(text: &[u8], window: usize) -> hotspan_store::Trace {
+        let mut builder = TraceBuilder::new();
+        read_json(text, &mut builder, window).unwrap();
+        builder.finish()
+    }
+
+    #[test]
+    fn the_size_of_the_window_does_not_matter() {
+        let whole = read(TRACE.as_bytes(), TRACE.len() * 2);
+        assert_eq!(whole.spans().len(), 3);
+        assert_eq!(whole.losses().count(Loss::RepairedString), 1);
+        for size in 1..TRACE.len() {
+            let small = read(TRACE.as_bytes(), size);
+            assert_eq!(first_difference(&whole, &small), None, "window of {size} bytes");
+            assert_eq!(whole.losses(), small.losses(), "window of {size} bytes");
+        }
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_gives_what_came_before() {
+        let whole = read(TRACE.as_bytes(), 64);
+        for cut in 0..TRACE.len() {
+            let mut builder = TraceBuilder::new();
+            if read_json(&TRACE.as_bytes()[..cut], &mut builder, 64).is_ok() {
+                assert_ne!(builder.losses.count(Loss::TruncatedFile), 0, "cut at {cut}");
+            }
+            let spans = builder.finish();
+            assert!(spans.spans().len() <= whole.spans().len(), "cut at {cut}");
+        }
+    }
 }

@@ -179,20 +179,19 @@ impl Repair<'_> {
     }
 }
 
-/// The start of the next event after the one at the start of `bytes`: the brace that opens the object with the next
-/// `"ph"` key. `Err(keep)` when there is none here: only the last `keep` bytes can still belong to one.
+/// Where the next event begins: the brace that opens the object with the next `"ph"` key. `Err(keep)` when there is
+/// none here: only the last `keep` bytes can still belong to one.
 pub(crate) fn next_event(bytes: &[u8]) -> Result<usize, usize> {
-    let mut from = 1;
-    while let Some(found) = bytes.get(from..).and_then(|rest| memmem::find(rest, b"\"ph\"")) {
+    let mut from = 0;
+    while let Some(found) = memmem::find(&bytes[from..], b"\"ph\"") {
         let key = from + found;
-        if let Some(brace) = memchr::memrchr(b'{', &bytes[1..key]) {
-            return Ok(brace + 1);
+        if let Some(brace) = memchr::memrchr(b'{', &bytes[from..key]) {
+            return Ok(from + brace);
         }
         from = key + 4;
     }
     // An event's brace and its "ph" key may be split by the end of the slice.
-    let brace = bytes.get(1..).and_then(|rest| memchr::memrchr(b'{', rest));
-    Err(brace.map_or(3, |brace| bytes.len() - brace - 1).min(bytes.len()))
+    Err(memchr::memrchr(b'{', &bytes[from..]).map_or(0, |brace| bytes.len() - from - brace))
 }
 
 #[cfg(test)]
@@ -228,9 +227,9 @@ mod tests {
 
     #[test]
     fn the_next_event_is_found_by_its_phase() {
-        let text = br#"{"ph": "X", "name": broken }}, {"name": "next", "ph": "X"}"#;
-        assert_eq!(next_event(text), Ok(31));
-        assert_eq!(next_event(b"{ broken } , { \"nam"), Err(6));
-        assert_eq!(next_event(b"{ broken"), Err(3));
+        let text = br#""ph": "X", "name": broken }}, {"name": "next", "ph": "X"}"#;
+        assert_eq!(next_event(text), Ok(30));
+        assert_eq!(next_event(b" broken } , { \"nam"), Err(6));
+        assert_eq!(next_event(b"broken"), Err(0));
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 /// Where the window begins; small enough for the cache, large enough that events rarely straddle its end.
-const START: usize = 256 << 10;
+pub(crate) const START: usize = 256 << 10;
 /// The largest single event or metadata value.
 pub(crate) const MAX: usize = 64 << 20;
 
@@ -28,8 +28,8 @@ pub(crate) struct Window<R> {
 }
 
 impl<R: Read> Window<R> {
-    pub(crate) fn new(reader: R) -> Self {
-        Self { reader, buffer: vec![0; START], start: 0, end: 0, base: 0 }
+    pub(crate) fn new(reader: R, size: usize) -> Self {
+        Self { reader, buffer: vec![0; size], start: 0, end: 0, base: 0 }
     }
 
     /// What has been read and not yet consumed.
@@ -44,11 +44,6 @@ impl<R: Read> Window<R> {
 
     pub(crate) fn consume(&mut self, count: usize) {
         self.start = (self.start + count).min(self.end);
-    }
-
-    /// The reader behind the window.
-    pub(crate) fn reader(&self) -> &R {
-        &self.reader
     }
 
     pub(crate) fn fill(&mut self) -> io::Result<Fill> {

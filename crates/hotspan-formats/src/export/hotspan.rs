@@ -1,0 +1,24 @@
+//! hotspan's own file; the format itself lives in `hotspan_store::file`.
+
+use std::io::{self, Write};
+
+use hotspan_store::{Trace, file};
+
+use super::Exporter;
+
+/// The exporter of `.hotspan` files.
+pub struct Hotspan;
+
+impl Exporter for Hotspan {
+    fn name(&self) -> &'static str {
+        "hotspan"
+    }
+
+    fn help(&self) -> &'static str {
+        "hotspan's own file: a quarter of the size, opens at once, readable with pyarrow, polars and DuckDB"
+    }
+
+    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
+        file::write_trace(trace, output).map_err(io::Error::from)
+    }
+}
