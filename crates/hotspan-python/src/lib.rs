@@ -1,1 +1,35 @@
-//! stub
+//! `hotspan._core`: the Python module. Thin: it converts arguments and results, and computes nothing itself.
+
+mod averages;
+mod enter;
+mod error;
+mod events;
+mod spans;
+mod trace;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::averages::{PyAverage, PyKeyAverages};
+    #[pymodule_export]
+    use crate::error::{HotspanError, TraceFormatError};
+    #[pymodule_export]
+    use crate::events::{PyEvent, PyEvents};
+    #[pymodule_export]
+    use crate::spans::PySpans;
+    #[pymodule_export]
+    use crate::trace::{PyTrace, open};
+
+    #[pymodule_export]
+    use super::run_cli;
+}
+
+/// Runs the command line and returns its exit code.
+#[pyfunction]
+fn run_cli(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| hotspan::run(arguments))
+}

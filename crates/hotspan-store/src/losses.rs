@@ -52,7 +52,7 @@ losses! {
     NotAnEvent: "not_an_event", Loss, "entries of traceEvents that are not objects";
     MissingField: "missing_field", Loss, "events skipped because ph, name, ts or another needed field is missing";
     BadTimestamp: "bad_timestamp", Loss, "events skipped because their time is not a number that fits 64 bits of nanoseconds";
-    OversizedEvent: "oversized_event", Loss, "events skipped because a single one is larger than 64 MB or nested deeper than 256 levels";
+    OversizedEvent: "oversized_event", Loss, "events skipped because a single one is larger than 64 MB or nested deeper than 100 levels";
     OversizedMetadata: "oversized_metadata", Loss, "top-level values skipped because a single one is larger than 64 MB";
     TruncatedFile: "truncated_file", Loss, "the file ends before its end: the recording or the copy was cut off";
     DamagedChunk: "damaged_chunk", Loss, "parts of the file whose checksum or structure is wrong; what follows them is not read";

@@ -1,1 +1,48 @@
-//! stub
+//! The hotspan program as a library, so that the Python wheel runs the same command line.
+//!
+//! [`run`] parses the arguments, runs one command and returns its exit code: 0 fine, 1 failed, 2 wrong usage. Data
+//! goes to stdout, talk and progress to stderr.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod error;
+mod files;
+mod present;
+mod progress;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use clap::Parser;
+
+pub use error::CommandError;
+
+/// Runs the command line `arguments`, the program's own name first, and returns the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match cli::Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors: clap prints them to stdout.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return code;
+        }
+    };
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    let result = commands::run(cli.command, &mut output).and_then(|()| Ok(output.flush()?));
+    match result {
+        Ok(()) => 0,
+        // Whoever read our output has seen enough.
+        Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            let mut stderr = io::stderr().lock();
+            let _ = writeln!(stderr, "error: {error}");
+            if let Some(hint) = error.hint() {
+                let _ = writeln!(stderr, "hint: {hint}");
+            }
+            error.exit_code()
+        }
+    }
+}

@@ -347,7 +347,7 @@ impl<R: Read> TopLevel<'_, R> {
                     }
                 },
                 Err(Stop::Bad) => return Ok(None),
-                Err(Stop::TooDeep) => return Err(self.not_a_trace("values are nested deeper than 256 levels")),
+                Err(Stop::TooDeep) => return Err(self.not_a_trace("values are nested deeper than 100 levels")),
             }
         }
     }

@@ -3,8 +3,8 @@
 //! Nothing is copied and nothing is built: a scan gives the slice of what it found. Every function returns
 //! [`Stop::NeedMore`] when the slice ends too early, so that the caller can retry with more bytes.
 
-/// Nesting beyond this is refused.
-pub(crate) const MAX_DEPTH: usize = 256;
+/// Nesting beyond this is refused: other JSON readers, our own of fragments among them, stop at 128.
+pub(crate) const MAX_DEPTH: usize = 100;
 
 /// Why a scan could not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn value(&mut self) -> Result<&'a [u8], Stop> {
         let start = self.at;
         // One bit per open container: set for an object.
-        let mut objects = [0_u64; MAX_DEPTH / 64];
+        let mut objects = [0_u64; MAX_DEPTH.div_ceil(64)];
         let mut depth = 0;
         loop {
             match self.next_token()? {

@@ -1,0 +1,137 @@
+//! Device time by kernel: how often, how long, and how well each filled the device.
+
+use hashbrown::HashMap;
+use hotspan_store::{Category, Duration, StringId, Trace};
+
+use crate::report::{Cell, Column, Table};
+
+/// One kernel, copy or fill by name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelRow {
+    /// Its name.
+    pub name: String,
+    /// How many times it ran.
+    pub calls: u64,
+    /// How long in all.
+    pub total: Duration,
+    /// The shortest run.
+    pub min: Duration,
+    /// The longest run.
+    pub max: Duration,
+    /// Blocks per multiprocessor, weighted by duration; `None` when no run says.
+    pub blocks_per_sm: Option<f64>,
+    /// Estimated achieved occupancy in percent, weighted by duration; `None` when no run says.
+    pub occupancy: Option<f64>,
+}
+
+impl KernelRow {
+    /// The mean run.
+    #[must_use]
+    pub fn mean(&self) -> Duration {
+        Duration(self.total.0 / i64::try_from(self.calls.max(1)).unwrap_or(i64::MAX))
+    }
+}
+
+/// All device work by name, most time first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Kernels {
+    /// The rows.
+    pub rows: Vec<KernelRow>,
+    /// Time of all rows.
+    pub total: Duration,
+}
+
+/// A mean weighted by duration. Runs that take no measurable time still count a little.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weighted {
+    sum: f64,
+    weight: f64,
+}
+
+impl Weighted {
+    fn add(&mut self, value: Option<f64>, duration: Duration) {
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            let weight = duration.0.max(1) as f64;
+            self.sum += value * weight;
+            self.weight += weight;
+        }
+    }
+
+    fn mean(self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
+    }
+}
+
+/// Sums up the kernels, copies and fills of a trace.
+#[must_use]
+pub fn kernels(trace: &Trace) -> Kernels {
+    let spans = trace.spans();
+    let (blocks, occupancy) = (trace.arg("blocks per SM"), trace.arg("est. achieved occupancy %"));
+    let is_work: Vec<bool> = trace.categories().map(|(_, _, category)| is_work(category)).collect();
+    let mut by_name: HashMap<StringId, usize> = HashMap::new();
+    let mut rows: Vec<(KernelRow, Weighted, Weighted)> = Vec::new();
+    for span in spans.ids().filter(|&span| is_work.get(spans.category(span).index()) == Some(&true)) {
+        let (name, duration) = (spans.name(span), spans.duration(span));
+        let place = *by_name.entry(name).or_insert_with(|| {
+            let row = KernelRow {
+                name: trace.str(name).to_owned(),
+                calls: 0,
+                total: Duration::ZERO,
+                min: duration,
+                max: duration,
+                blocks_per_sm: None,
+                occupancy: None,
+            };
+            rows.push((row, Weighted::default(), Weighted::default()));
+            rows.len() - 1
+        });
+        let (row, row_blocks, row_occupancy) = &mut rows[place];
+        row.calls += 1;
+        row.total += duration;
+        row.min = row.min.min(duration);
+        row.max = row.max.max(duration);
+        row_blocks.add(blocks.float(spans.args(span)), duration);
+        row_occupancy.add(occupancy.float(spans.args(span)), duration);
+    }
+    let finished = rows.into_iter().map(|(row, blocks, occupancy)| KernelRow {
+        blocks_per_sm: blocks.mean(),
+        occupancy: occupancy.mean(),
+        ..row
+    });
+    let mut rows: Vec<KernelRow> = finished.collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.total));
+    let total = rows.iter().map(|row| row.total).sum();
+    Kernels { rows, total }
+}
+
+fn is_work(category: Category) -> bool {
+    category.is_device()
+}
+
+impl Kernels {
+    /// How the rows look.
+    #[must_use]
+    pub fn report(&self) -> Table {
+        let mut table = Table::new("Kernels");
+        let number = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Number);
+        let percent = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Percent);
+        let rows = || self.rows.iter();
+        table.add_column(Column::text("name", "Name"), rows().map(|row| Cell::text(&row.name)));
+        table.add_column(Column::count("calls", "Calls"), rows().map(|row| Cell::Count(row.calls)));
+        table.add_column(Column::duration("total", "Total"), rows().map(|row| Cell::Duration(row.total)));
+        let share = |row: &KernelRow| Cell::share(row.total, self.total);
+        table.add_column(Column::percent("share", "Device %"), rows().map(share));
+        table.add_column(Column::duration("mean", "Mean"), rows().map(|row| Cell::Duration(row.mean())));
+        table.add_column(Column::duration("min", "Min"), rows().map(|row| Cell::Duration(row.min)));
+        table.add_column(Column::duration("max", "Max"), rows().map(|row| Cell::Duration(row.max)));
+        if self.rows.iter().any(|row| row.blocks_per_sm.is_some()) {
+            let column = Column::number("blocks_per_sm", "Mean Blocks Per SM");
+            table.add_column(column, rows().map(|row| number(row.blocks_per_sm)));
+        }
+        if self.rows.iter().any(|row| row.occupancy.is_some()) {
+            let column = Column::percent("occupancy", "Mean Est. Achieved Occupancy");
+            table.add_column(column, rows().map(|row| percent(row.occupancy)));
+        }
+        table
+    }
+}

@@ -1,0 +1,196 @@
+//! What is in a trace: how many events of which kind, over which time, from which processes and devices.
+
+use hotspan_store::{Category, Duration, Loss, Side, Timestamp, Trace};
+
+use crate::report::{Cell, Column, Table};
+
+/// The spans of one category.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CategoryRow {
+    /// The category as the file spells it; empty when it gives none.
+    pub name: String,
+    /// What it means.
+    pub category: Category,
+    /// How many spans.
+    pub spans: u64,
+    /// Their durations added up, nested ones counted each.
+    pub total: Duration,
+}
+
+/// A `ProfilerStep#` mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its number.
+    pub number: i64,
+    /// When it began.
+    pub begin: Timestamp,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// What is in a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Spans by category, most spans first.
+    pub categories: Vec<CategoryRow>,
+    /// How many spans.
+    pub spans: u64,
+    /// How many instants, memory events among them.
+    pub instants: u64,
+    /// How many samples of counters.
+    pub counters: u64,
+    /// How many ends of arrows.
+    pub flows: u64,
+    /// Processes that run on the computer.
+    pub processes: u64,
+    /// Their threads.
+    pub threads: u64,
+    /// Devices that did work.
+    pub devices: u64,
+    /// Their streams.
+    pub streams: u64,
+    /// Profiler steps in order of time, as the computer saw them.
+    pub steps: Vec<Step>,
+    /// When the first span begins.
+    pub begin: Timestamp,
+    /// From the first beginning to the last end.
+    pub wall_time: Duration,
+    /// The rank in a distributed job.
+    pub rank: Option<i64>,
+    /// How many ranks there are.
+    pub world_size: Option<i64>,
+    /// What is missing or was repaired, and how often.
+    pub losses: Vec<(Loss, u64)>,
+}
+
+/// Sums up a trace.
+#[must_use]
+pub fn summary(trace: &Trace) -> Summary {
+    let spans = trace.spans();
+    let mut categories: Vec<CategoryRow> = trace
+        .categories()
+        .map(|(_, name, category)| CategoryRow {
+            name: name.to_owned(),
+            category,
+            spans: 0,
+            total: Duration::ZERO,
+        })
+        .collect();
+    // For each track, whether it has host or device spans.
+    let mut host = vec![false; trace.tracks().len()];
+    let mut device = vec![false; trace.tracks().len()];
+    let mut steps = Vec::new();
+    for span in spans.ids() {
+        let row = &mut categories[spans.category(span).index()];
+        row.spans += 1;
+        row.total += spans.duration(span);
+        match row.category.side() {
+            Side::Host => host[spans.track(span).index()] = true,
+            Side::Device => device[spans.track(span).index()] = true,
+            Side::Neither => {}
+        }
+        if row.category.side() == Side::Host
+            && let Some(number) = trace.span_name(span).strip_prefix("ProfilerStep#")
+            && let Ok(number) = number.parse()
+        {
+            steps.push(Step { number, begin: spans.time(span), duration: spans.duration(span) });
+        }
+    }
+    categories.retain(|row| row.spans > 0);
+    categories.sort_by(|left, right| (right.spans, &left.name).cmp(&(left.spans, &right.name)));
+    steps.sort_by_key(|step| (step.begin, step.number));
+    let (processes, threads) = count(trace, &host);
+    let (devices, streams) = count(trace, &device);
+    let (begin, wall_time) = trace.window();
+    let distributed = trace.distributed().unwrap_or_default();
+    Summary {
+        categories,
+        spans: spans.len() as u64,
+        instants: trace.instants().len() as u64,
+        counters: trace.counters().len() as u64,
+        flows: trace.flows().len() as u64,
+        processes,
+        threads,
+        devices,
+        streams,
+        steps,
+        begin,
+        wall_time,
+        rank: distributed.rank,
+        world_size: distributed.world_size,
+        losses: trace.losses().counts().iter().map(|loss| (loss.loss, loss.count)).collect(),
+    }
+}
+
+/// How many processes and tracks there are among those marked.
+fn count(trace: &Trace, marked: &[bool]) -> (u64, u64) {
+    let mut processes = vec![false; trace.processes().len()];
+    let mut tracks = 0;
+    for (track, _) in trace.tracks().iter().zip(marked).filter(|&(_, &marked)| marked) {
+        processes[track.process.index()] = true;
+        tracks += 1;
+    }
+    (processes.iter().filter(|&&used| used).count() as u64, tracks)
+}
+
+impl Summary {
+    /// How it looks: facts, spans by category, steps, and losses if any.
+    #[must_use]
+    pub fn report(&self) -> Vec<Table> {
+        let mut tables = vec![self.facts(), self.category_table()];
+        if !self.steps.is_empty() {
+            let mut table = Table::new("Steps");
+            table.columns = vec![Column::count("step", "Step"), Column::duration("duration", "Duration")];
+            for step in &self.steps {
+                let number = u64::try_from(step.number).map_or(Cell::Missing, Cell::Count);
+                table.add_row(vec![number, Cell::Duration(step.duration)]);
+            }
+            tables.push(table);
+        }
+        if !self.losses.is_empty() {
+            let mut table = Table::new("Losses");
+            table.columns = vec![
+                Column::text("loss", "Loss"),
+                Column::count("count", "Count"),
+                Column::text("meaning", "Meaning"),
+            ];
+            for &(loss, count) in &self.losses {
+                table.add_row(vec![Cell::text(loss.name()), Cell::Count(count), Cell::text(loss.help())]);
+            }
+            tables.push(table);
+        }
+        tables
+    }
+
+    fn facts(&self) -> Table {
+        let mut table = Table::new("Trace");
+        table.columns = vec![Column::text("fact", "Fact"), Column::number("value", "Value")];
+        let mut fact = |name: &str, value: Cell| table.add_row(vec![Cell::text(name), value]);
+        fact("Wall time", Cell::Duration(self.wall_time));
+        fact("Spans", Cell::Count(self.spans));
+        fact("Instants", Cell::Count(self.instants));
+        fact("Counter samples", Cell::Count(self.counters));
+        fact("Flow ends", Cell::Count(self.flows));
+        fact("Processes", Cell::Count(self.processes));
+        fact("Threads", Cell::Count(self.threads));
+        fact("Devices", Cell::Count(self.devices));
+        fact("Streams", Cell::Count(self.streams));
+        fact("Profiler steps", Cell::Count(self.steps.len() as u64));
+        for (name, number) in [("Rank", self.rank), ("World size", self.world_size)] {
+            if let Some(number) = number {
+                fact(name, Cell::Text(number.to_string()));
+            }
+        }
+        table
+    }
+
+    fn category_table(&self) -> Table {
+        let mut table = Table::new("Spans by category");
+        let columns = [Column::text("category", "Category"), Column::count("spans", "Spans")];
+        table.columns = columns.into_iter().chain([Column::duration("total", "Total")]).collect();
+        for row in &self.categories {
+            table.add_row(vec![Cell::text(&row.name), Cell::Count(row.spans), Cell::Duration(row.total)]);
+        }
+        table
+    }
+}

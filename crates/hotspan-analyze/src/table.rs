@@ -1,0 +1,299 @@
+//! torch's `.table()`: the operator table as text, character for character.
+//!
+//! Columns, widths, units, truncation and footer are torch's. One thing is not: with stacks and FLOPs together, torch
+//! prints the values of those two columns under each other's title; here they stand under their own. Columns that torch
+//! does not have come only when asked for, after `# of Calls`.
+
+mod format;
+mod sort;
+
+use std::fmt::Write;
+
+use hotspan_store::Duration;
+
+use crate::averages::{Average, DeviceKind, KeyAverages};
+use format::{FlopsScale, flops_scale, memory, shapes, share, shorten, time, trim_path};
+
+pub use sort::{SORT_KEYS, sort};
+
+/// Why a table could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// There is no such column to sort by.
+    #[error("cannot sort by `{key}`; valid keys: {}", valid.join(", "))]
+    UnknownSortKey {
+        /// What was asked for.
+        key: String,
+        /// What can be asked for.
+        valid: Vec<&'static str>,
+    },
+}
+
+/// One unit for all times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+}
+
+/// How the table looks; the default is torch's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableOptions {
+    /// Sort by this, largest first; see [`SORT_KEYS`]. `None` keeps the order of the first events.
+    pub sort_by: Option<String>,
+    /// Show at most this many rows; `None` shows all.
+    pub row_limit: Option<usize>,
+    /// The widest that `Source Location` may be.
+    pub max_src_column_width: Option<usize>,
+    /// The widest that `Name` may be.
+    pub max_name_column_width: Option<usize>,
+    /// The widest that `Input Shapes` may be.
+    pub max_shapes_column_width: Option<usize>,
+    /// A line above the table.
+    pub header: Option<String>,
+    /// Leave out what is called by another row.
+    pub top_level_events_only: bool,
+    /// One unit for all times; `None` chooses for each.
+    pub time_unit: Option<TimeUnit>,
+    /// Show FLOPs; `None` when the recording asked for them.
+    pub flops: Option<bool>,
+    /// Add the shortest, median, 99th percentile and longest call, which torch does not have.
+    pub distribution: bool,
+    /// Add the share of the wall-clock time, which torch does not have.
+    pub wall_share: bool,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            sort_by: None,
+            row_limit: Some(100),
+            max_src_column_width: Some(75),
+            max_name_column_width: Some(55),
+            max_shapes_column_width: Some(80),
+            header: None,
+            top_level_events_only: false,
+            time_unit: None,
+            flops: None,
+            distribution: false,
+            wall_share: false,
+        }
+    }
+}
+
+/// The table as text; empty when there are no rows.
+pub fn table(averages: &KeyAverages, options: &TableOptions) -> Result<String, TableError> {
+    let rows = sort::sorted(averages, options.sort_by.as_deref())?;
+    if rows.is_empty() {
+        return Ok(String::new());
+    }
+    Ok(Layout::new(averages, options, &rows).print(&rows))
+}
+
+const DEFAULT_WIDTH: usize = 12;
+const SPACING: &str = "  ";
+
+/// A column: its title, how wide it is and what a row shows in it.
+struct Column<'a> {
+    title: String,
+    width: usize,
+    left: bool,
+    value: Box<dyn Fn(&Average) -> String + 'a>,
+}
+
+struct Layout<'a> {
+    options: &'a TableOptions,
+    columns: Vec<Column<'a>>,
+    /// The place of `Source Location` among the columns.
+    source: Option<usize>,
+    self_cpu: Duration,
+    self_device: Duration,
+    device: Option<&'static str>,
+}
+
+impl<'a> Layout<'a> {
+    fn new(averages: &'a KeyAverages, options: &'a TableOptions, rows: &[&'a Average]) -> Self {
+        let any = |test: &dyn Fn(&Average) -> bool| rows.iter().any(|row| test(row));
+        let has_device_time = any(&|row| row.self_device_time_total.0 > 0);
+        let has_device_memory = any(&|row| row.self_device_memory_usage.0 > 0);
+        let device = averages.use_device.map(DeviceKind::title);
+        let mut layout = Self {
+            options,
+            columns: Vec::new(),
+            source: None,
+            self_cpu: averages.self_cpu_time_total(),
+            self_device: averages.self_device_time_total(),
+            device: has_device_time.then(|| device.unwrap_or("None")),
+        };
+        layout.add_names(rows);
+        layout.add_cpu_times();
+        if let Some(device) = layout.device {
+            layout.add_device_times(device);
+        }
+        if averages.profile_memory {
+            layout.add("CPU Mem", |row| memory(row.cpu_memory_usage));
+            layout.add("Self CPU Mem", |row| memory(row.self_cpu_memory_usage));
+            if let Some(device) = device.filter(|_| has_device_memory) {
+                layout.add(&format!("{device} Mem"), |row| memory(row.device_memory_usage));
+                layout.add(&format!("Self {device} Mem"), |row| memory(row.self_device_memory_usage));
+            }
+        }
+        layout.add("# of Calls", |row| row.count.to_string());
+        layout.add_extras(averages.wall_time);
+        layout.add_shapes(rows);
+        layout.add_source(rows);
+        let scale = flops_scale(rows.iter().map(|row| row.flops));
+        if let Some(FlopsScale { factor, unit }) =
+            scale.filter(|_| options.flops.unwrap_or(averages.with_flops))
+        {
+            layout.add(&format!("Total {unit}"), move |row| match row.flops {
+                0 => "--".to_owned(),
+                flops => format!("{:8.3}", flops as f64 * factor),
+            });
+        }
+        layout
+    }
+
+    fn add(&mut self, title: &str, value: impl Fn(&Average) -> String + 'a) {
+        self.add_wide(title, DEFAULT_WIDTH, false, value);
+    }
+
+    fn add_wide(&mut self, title: &str, width: usize, left: bool, value: impl Fn(&Average) -> String + 'a) {
+        self.columns.push(Column { title: title.to_owned(), width, left, value: Box::new(value) });
+    }
+
+    fn add_time(&mut self, title: &str, micros: impl Fn(&Average) -> f64 + 'a) {
+        let unit = self.options.time_unit;
+        self.add(title, move |row| time(micros(row), unit));
+    }
+
+    fn add_names(&mut self, rows: &[&Average]) {
+        let limit = self.options.max_name_column_width;
+        let width = limited(rows.iter().map(|row| row.key.chars().count()), limit);
+        self.add_wide("Name", width, false, move |row| shorten(&row.key, limit));
+        if rows.iter().any(|row| !row.overload_name.is_empty()) {
+            self.add_wide("Overload Name", width, false, move |row| shorten(&row.overload_name, limit));
+        }
+    }
+
+    fn add_cpu_times(&mut self) {
+        let whole = self.self_cpu;
+        self.add("Self CPU %", move |row| share(row.self_cpu_time_total, whole));
+        self.add_time("Self CPU", |row| row.self_cpu_time_total.as_micros());
+        self.add("CPU total %", move |row| match row.is_async {
+            true => "0".to_owned(),
+            false => share(row.cpu_time_total, whole),
+        });
+        self.add_time("CPU total", |row| row.cpu_time_total.as_micros());
+        self.add_time("CPU time avg", Average::cpu_time);
+    }
+
+    fn add_device_times(&mut self, device: &str) {
+        let whole = self.self_device;
+        self.add_time(&format!("Self {device}"), |row| row.self_device_time_total.as_micros());
+        self.add(&format!("Self {device} %"), move |row| share(row.self_device_time_total, whole));
+        self.add_time(&format!("{device} total"), |row| row.device_time_total.as_micros());
+        self.add_time(&format!("{device} time avg"), Average::device_time);
+    }
+
+    fn add_extras(&mut self, wall_time: Duration) {
+        if self.options.distribution {
+            self.add_time("Min", |row| row.calls.min.as_micros());
+            self.add_time("p50", |row| row.calls.p50.as_micros());
+            self.add_time("p99", |row| row.calls.p99.as_micros());
+            self.add_time("Max", |row| row.calls.max.as_micros());
+        }
+        if self.options.wall_share {
+            self.add("Wall %", move |row| share(row.own_time_total(), wall_time));
+        }
+    }
+
+    fn add_shapes(&mut self, rows: &[&Average]) {
+        if !rows.iter().any(|row| row.input_shapes.as_ref().is_some_and(|shapes| !shapes.is_empty())) {
+            return;
+        }
+        let texts = rows.iter().map(|row| shapes(row).chars().count());
+        let width = limited(texts, self.options.max_shapes_column_width);
+        self.add_wide("Input Shapes", width, false, move |row| shapes(row).chars().take(width).collect());
+    }
+
+    fn add_source(&mut self, rows: &[&Average]) {
+        let entries = rows.iter().flat_map(|row| &row.stack).map(|entry| entry.chars().count());
+        if entries.clone().next().is_none() {
+            return;
+        }
+        let width = limited(entries, self.options.max_src_column_width);
+        self.source = Some(self.columns.len());
+        self.add_wide("Source Location", width, true, move |row| {
+            row.stack.first().map_or_else(String::new, |entry| trim_path(entry, width))
+        });
+    }
+
+    fn print(&self, rows: &[&Average]) -> String {
+        let mut text = String::new();
+        let spaces = SPACING.len() * (self.columns.len() - 1);
+        let line_length = self.columns.iter().map(|column| column.width).sum::<usize>() + spaces;
+        let notes = [
+            self.options.header.as_deref(),
+            self.options.top_level_events_only.then_some("This report only display top-level ops statistics"),
+        ];
+        for note in notes.into_iter().flatten() {
+            let _ = writeln!(text, "{}\n{note}", "=".repeat(line_length));
+        }
+        self.separator(&mut text);
+        self.line(&mut text, |_, column| column.title.clone());
+        self.separator(&mut text);
+        let shown = rows.iter().filter(|row| row.is_top_level || !self.options.top_level_events_only);
+        for row in shown.take(self.options.row_limit.unwrap_or(usize::MAX)) {
+            self.line(&mut text, |_, column| (column.value)(row));
+            if let Some(source) = self.source {
+                let width = self.columns[source].width;
+                for entry in row.stack.iter().skip(1) {
+                    let entry = trim_path(entry, width);
+                    self.line(
+                        &mut text,
+                        |place, _| if place == source { entry.clone() } else { String::new() },
+                    );
+                }
+                self.line(&mut text, |_, _| String::new());
+            }
+        }
+        self.separator(&mut text);
+        let unit = self.options.time_unit;
+        let _ = writeln!(text, "Self CPU time total: {}", time(self.self_cpu.as_micros(), unit));
+        if let Some(device) = self.device {
+            let _ = writeln!(text, "Self {device} time total: {}", time(self.self_device.as_micros(), unit));
+        }
+        text
+    }
+
+    fn separator(&self, text: &mut String) {
+        for column in &self.columns {
+            text.push_str(&"-".repeat(column.width));
+            text.push_str(SPACING);
+        }
+        text.push('\n');
+    }
+
+    fn line(&self, text: &mut String, value: impl Fn(usize, &Column<'a>) -> String) {
+        for (place, column) in self.columns.iter().enumerate() {
+            let (value, width) = (value(place, column), column.width);
+            let _ = if column.left {
+                write!(text, "{value:<width$}{SPACING}")
+            } else {
+                write!(text, "{value:>width$}{SPACING}")
+            };
+        }
+        text.push('\n');
+    }
+}
+
+/// The widest text and four more, but not beyond the limit.
+fn limited(lengths: impl Iterator<Item = usize>, limit: Option<usize>) -> usize {
+    let width = lengths.max().unwrap_or(0) + 4;
+    limit.map_or(width, |limit| width.min(limit))
+}

@@ -1,0 +1,16 @@
+//! Whole analyses of small traces: against torch's own tables, and against numbers worked out by hand.
+
+#[cfg(test)]
+mod averages;
+#[cfg(test)]
+mod flops;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod kernels;
+#[cfg(test)]
+mod kineto;
+#[cfg(test)]
+mod launches;
+#[cfg(test)]
+mod tables;

@@ -1,0 +1,41 @@
+//! Importers and exporters against real and broken files.
+
+mod broken;
+mod chrome_events;
+mod compression;
+mod corpus;
+mod real_traces;
+
+use std::io::Cursor;
+
+use hotspan_formats::export::chrome::Chrome;
+use hotspan_formats::{Exporter, ImportError, Input};
+use hotspan_store::{Trace, first_difference};
+
+/// Reads content as a file without a name.
+fn read(content: impl Into<Vec<u8>>) -> Result<Trace, ImportError> {
+    hotspan_formats::read(Input::new(Cursor::new(content.into()), None, None, &mut ())?)
+}
+
+/// The trace as Chrome JSON, checked to be valid.
+fn chrome_json(trace: &Trace) -> Vec<u8> {
+    let mut json = Vec::new();
+    Chrome.write(trace, &mut json).unwrap();
+    serde_json::from_slice::<serde::de::IgnoredAny>(&json).expect("exported JSON is valid");
+    json
+}
+
+/// Reads content and proves that neither export loses anything of it.
+#[track_caller]
+fn check(content: impl Into<Vec<u8>>) -> Trace {
+    let trace = read(content).expect("readable");
+    let json = chrome_json(&trace);
+    let again = read(json).expect("the export is readable");
+    assert_eq!(first_difference(&trace, &again), None, "Chrome round trip");
+    let mut file = Vec::new();
+    hotspan_store::file::write_trace(&trace, &mut file).unwrap();
+    let again = read(file).expect("the .hotspan file is readable");
+    assert_eq!(first_difference(&trace, &again), None, ".hotspan round trip");
+    assert!(again.losses().count(hotspan_store::Loss::TruncatedFile) == trace.losses().count(hotspan_store::Loss::TruncatedFile));
+    trace
+}

@@ -1,0 +1,34 @@
+//! The command line: what can be typed, and its help.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{completions, export, info, stats};
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 fine, 1 failed, 2 wrong usage.";
+
+/// A profiler for PyTorch and Python programs.
+#[derive(Debug, Parser)]
+#[command(name = "hotspan", version, about, after_help = EXIT_CODES, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Stats(stats::Arguments),
+    Info(info::Arguments),
+    Export(export::Arguments),
+    Completions(completions::Arguments),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,45 @@
+//! `hotspan export`: a trace in another format.
+
+use std::path::PathBuf;
+
+use hotspan_formats::{EXPORTERS, save};
+
+use crate::error::CommandError;
+use crate::files;
+use crate::progress::say;
+
+const EXAMPLES: &str = "\
+Examples:
+  hotspan export trace.json.gz --to hotspan -o trace.hotspan
+  hotspan export trace.hotspan --to chrome -o trace.json.gz   # gzip or zstd by suffix";
+
+/// Write a trace in another format
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The trace to read: Kineto or Chrome JSON, plain, gzip or zstd, or .hotspan
+    file: PathBuf,
+    /// The format to write
+    #[arg(long, value_name = "FORMAT", value_parser = exporter_names())]
+    to: String,
+    /// The file to write; a name that ends in .gz or .zst is compressed
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+fn exporter_names() -> clap::builder::PossibleValuesParser {
+    let values = EXPORTERS.iter().map(|exporter| clap::builder::PossibleValue::new(exporter.name()).help(exporter.help()));
+    values.collect::<Vec<_>>().into()
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let Some(exporter) = EXPORTERS.iter().find(|exporter| exporter.name() == arguments.to) else {
+        return Err(CommandError::Usage(format!("there is no format `{}`", arguments.to)));
+    };
+    let trace = files::open(&arguments.file)?;
+    save(&trace, *exporter, &arguments.output)?;
+    let size = std::fs::metadata(&arguments.output).map_or(0, |metadata| metadata.len());
+    let size = hotspan_store::Bytes(i64::try_from(size).unwrap_or(i64::MAX));
+    say(&format!("wrote {} ({size}, {} spans)", arguments.output.display(), trace.spans().len()));
+    Ok(())
+}

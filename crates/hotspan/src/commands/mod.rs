@@ -1,0 +1,21 @@
+//! Commands, one file each: its arguments with their help, and what it does.
+
+pub(crate) mod completions;
+pub(crate) mod export;
+pub(crate) mod info;
+pub(crate) mod stats;
+
+use std::io::Write;
+
+use crate::cli::Command;
+use crate::error::CommandError;
+
+/// Runs one command; its data goes to `output`.
+pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), CommandError> {
+    match command {
+        Command::Stats(arguments) => stats::run(&arguments, output),
+        Command::Info(arguments) => info::run(&arguments, output),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments, output),
+    }
+}

@@ -1,0 +1,51 @@
+//! What can go wrong in a command, with its exit code.
+
+use std::io;
+
+use hotspan_analyze::table::TableError;
+use hotspan_formats::{ExportError, OpenError};
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// A file could not be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A file could not be written.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// The output could not be written.
+    #[error("failed to write the output: {0}")]
+    Output(#[from] io::Error),
+    /// A table could not be made as asked for.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A folder holds no trace.
+    #[error("no traces in {0}")]
+    NoTraces(String),
+    /// The arguments do not fit together.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl CommandError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Open(error) => error.hint(),
+            Self::NoTraces(_) => Some("traces end in .json, .json.gz, .json.zst or .hotspan"),
+            _ => None,
+        }
+    }
+
+    /// The program's exit code: 2 for wrong usage, 1 for everything else.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Table(TableError::UnknownSortKey { .. }) | Self::Usage(_) => 2,
+            _ => 1,
+        }
+    }
+}

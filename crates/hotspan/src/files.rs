@@ -1,0 +1,90 @@
+//! Which files the user means: files as they are, folders as all traces in them.
+
+use std::path::{Path, PathBuf};
+
+use hotspan_formats::open_with;
+use hotspan_store::Trace;
+
+use crate::error::CommandError;
+use crate::progress::Bar;
+
+const ENDINGS: [&str; 2] = [".json", ".hotspan"];
+const COMPRESSIONS: [&str; 3] = ["", ".gz", ".zst"];
+
+/// The traces that `paths` name, folders expanded, in order.
+pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let before = files.len();
+            walk(path, &mut files)?;
+            files[before..].sort();
+            if files.len() == before {
+                return Err(CommandError::NoTraces(path.display().to_string()));
+            }
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CommandError> {
+    let in_folder = |error| hotspan_formats::OpenError { path: folder.to_owned(), error: hotspan_formats::ImportError::Io(error) };
+    for entry in std::fs::read_dir(folder).map_err(in_folder)? {
+        let entry = entry.map_err(in_folder)?;
+        let path = entry.path();
+        // Links are not followed, so a folder that contains itself ends.
+        let kind = entry.file_type().map_err(in_folder)?;
+        if kind.is_dir() {
+            walk(&path, files)?;
+        } else if kind.is_file() && is_trace_name(&entry.file_name().to_string_lossy()) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn is_trace_name(name: &str) -> bool {
+    let ends = |compression: &&str| {
+        name.strip_suffix(*compression).is_some_and(|name| ENDINGS.iter().any(|ending| name.ends_with(ending)))
+    };
+    !name.starts_with('.') && COMPRESSIONS.iter().any(|compression| ends(&compression))
+}
+
+/// Opens one trace with a progress bar, and says on stderr what is missing in it.
+pub(crate) fn open(path: &Path) -> Result<Trace, CommandError> {
+    let mut bar = Bar::new(&path.display().to_string());
+    let trace = open_with(path, &mut bar);
+    bar.clear();
+    let trace = trace?;
+    for loss in trace.losses().serious() {
+        crate::progress::say(&format!("note: {}: {loss}", path.display()));
+    }
+    Ok(trace)
+}
+
+/// How a trace is headed when there are several.
+pub(crate) fn heading(path: &Path, trace: &Trace) -> String {
+    let distributed = trace.distributed().unwrap_or_default();
+    match (distributed.rank, distributed.world_size) {
+        (Some(rank), Some(size)) => format!("{} (rank {rank} of {size})", path.display()),
+        (Some(rank), None) => format!("{} (rank {rank})", path.display()),
+        _ => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_are_known_by_their_endings() {
+        for name in ["a.json", "w.123.pt.trace.json.gz", "a.json.zst", "run.hotspan", "run.hotspan.gz"] {
+            assert!(is_trace_name(name), "{name}");
+        }
+        for name in ["a.txt", "json", ".a.json.17.tmp", ".hidden.json", "a.gz"] {
+            assert!(!is_trace_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Presenters: a report table as text, JSON, CSV or Markdown. They know cells and units, not analyses.
+
+mod csv;
+mod json;
+mod markdown;
+mod text;
+
+use hotspan_analyze::{Cell, Table};
+
+pub(crate) use json::{rows as json_rows, value as json_value};
+
+/// How data is written to stdout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+#[group(multiple = false)]
+pub(crate) struct Format {
+    /// Print JSON: one object per file, times in nanoseconds
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print CSV: a header line, times in nanoseconds
+    #[arg(long)]
+    pub(crate) csv: bool,
+    /// Print a Markdown table
+    #[arg(long)]
+    pub(crate) markdown: bool,
+}
+
+/// A table as plain text.
+pub(crate) fn text(table: &Table) -> String {
+    text::render(table)
+}
+
+/// A table as CSV, with columns of the file in front where there are several files.
+pub(crate) fn csv(table: &Table, prefix: &[(&str, String)], header: bool) -> String {
+    csv::render(table, prefix, header)
+}
+
+/// A table as Markdown.
+pub(crate) fn markdown(table: &Table) -> String {
+    markdown::render(table)
+}
+
+/// A cell as a person reads it, its unit beside the number.
+fn shown(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(text) => text.clone(),
+        Cell::Count(count) => count.to_string(),
+        Cell::Duration(duration) => duration.to_string(),
+        Cell::Percent(percent) => format!("{percent:.2} %"),
+        Cell::Bytes(bytes) => bytes.to_string(),
+        Cell::Number(number) => format!("{number:.2}"),
+        Cell::Missing => "-".to_owned(),
+    }
+}

@@ -1,0 +1,20 @@
+"""hotspan: a profiler for PyTorch and Python programs.
+
+``hotspan.open("trace.json.gz")`` opens a Kineto or Chrome trace of any size; its ``key_averages()`` is torch's.
+"""
+
+from hotspan._core import Average, Event, Events, HotspanError, Spans, TraceFormatError
+from hotspan.event_list import EventList
+from hotspan.trace import Trace, open
+
+__all__ = [
+    "Average",
+    "Event",
+    "EventList",
+    "Events",
+    "HotspanError",
+    "Spans",
+    "Trace",
+    "TraceFormatError",
+    "open",
+]

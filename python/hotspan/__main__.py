@@ -1,0 +1,17 @@
+"""The ``hotspan`` command: the same command line as the Rust program, run in this process."""
+
+import signal
+import sys
+
+from hotspan._core import run_cli
+
+
+def main() -> int:
+    """Run the command line of this process and return its exit code."""
+    # Rust does the work without returning to Python, so Ctrl-C must end the process as it does for other commands.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return run_cli(["hotspan", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

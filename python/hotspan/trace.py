@@ -1,0 +1,168 @@
+"""Traces: opening them, and what can be asked of them. The numbers come from Rust; here they get their names."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple
+
+from hotspan import _core
+from hotspan._core import Events, Spans
+from hotspan.event_list import EventList
+
+
+class CategoryTotal(NamedTuple):
+    """The spans of one category."""
+
+    count: int
+    total_ns: int
+
+
+class Device(NamedTuple):
+    """A device the trace was recorded on."""
+
+    id: int
+    name: str
+
+
+class Kernel(NamedTuple):
+    """One kernel, copy or fill by name; times in microseconds."""
+
+    name: str
+    count: int
+    total: float
+    min: float
+    max: float
+
+
+class Step(NamedTuple):
+    """A profiler step; times in nanoseconds from the start of the trace."""
+
+    number: int
+    start_ns: int
+    duration_ns: int
+
+
+class Trace:
+    """Everything a profiler recorded. Made by :func:`open`."""
+
+    def __init__(self, core: _core.Trace) -> None:
+        self._core = core
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        *,
+        group_by_module: bool = False,
+        group_by_thread: bool = False,
+        group_by_device: bool = False,
+        include_python_functions: bool = False,
+    ) -> EventList:
+        """Sum up all events by name, and by whatever else is asked for, as ``torch.profiler`` does."""
+        return EventList(
+            self._core.key_averages(
+                group_by_input_shape,
+                group_by_stack_n,
+                group_by_overload_name,
+                group_by_module,
+                group_by_thread,
+                group_by_device,
+                include_python_functions,
+            )
+        )
+
+    def kernels(self) -> list[Kernel]:
+        """Return device work by name, most time first."""
+        return [Kernel(*row) for row in self._core.kernels()]
+
+    def events(self) -> Events:
+        """Return all spans, in file order; each is made when it is asked for."""
+        return self._core.events()
+
+    @property
+    def spans(self) -> Spans:
+        """All spans as an Arrow table: ``pyarrow.table(trace.spans)`` copies nothing."""
+        return self._core.span_table([])
+
+    def span_table(self, args: list[str] | tuple[str, ...] = ()) -> Spans:
+        """Return all spans as an Arrow table, with a column for each of these args (``"correlation"`` …)."""
+        return self._core.span_table(list(args))
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write a Chrome trace in Kineto's schema, compressed when the name ends in ``.gz`` or ``.zst``."""
+        self._core.export_chrome_trace(os.fspath(path))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a ``.hotspan`` file."""
+        self._core.save(os.fspath(path))
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the trace says about itself."""
+        return {key: json.loads(value) for key, value in self._core.metadata}
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """What is missing or was repaired, and how often; empty for a trace that is whole."""
+        return {name: count for name, count, _ in self._core.losses}
+
+    @property
+    def categories(self) -> dict[str, CategoryTotal]:
+        """Spans by category, as the file spells them."""
+        return {name: CategoryTotal(count, total) for name, count, total in self._core.categories}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many events of each kind there are."""
+        instants, counters, flows = self._core.other_counts
+        return {"spans": self._core.span_count, "instants": instants, "counters": counters, "flows": flows}
+
+    @property
+    def steps(self) -> list[Step]:
+        """Profiler steps in order of time."""
+        return [Step(*step) for step in self._core.steps]
+
+    @property
+    def devices(self) -> list[Device]:
+        """The devices the trace describes."""
+        return [Device(*device) for device in self._core.devices]
+
+    @property
+    def rank(self) -> int | None:
+        """The rank in a distributed job."""
+        return self._core.rank
+
+    @property
+    def world_size(self) -> int | None:
+        """How many ranks there are."""
+        return self._core.world_size
+
+    @property
+    def format(self) -> str:
+        """The format it was read from."""
+        return self._core.format
+
+    @property
+    def wall_time_ns(self) -> int:
+        """Nanoseconds from the first beginning to the last end of a span."""
+        return self._core.wall_time_ns
+
+    @property
+    def unix_start_ns(self) -> int | None:
+        """Unix time in nanoseconds at the start of the trace, where it is known."""
+        return self._core.unix_start_ns
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory the trace holds."""
+        return self._core.nbytes
+
+    def __repr__(self) -> str:
+        return f"<hotspan.Trace {self.format}, {self._core.span_count} spans, {self.wall_time_ns / 1e6:.3f} ms>"
+
+
+def open(path: str | os.PathLike[str]) -> Trace:
+    """Open a trace of any known format and size: Kineto or Chrome JSON (plain, gzip, zstd) or ``.hotspan``."""
+    return Trace(_core.open(os.fspath(path)))
