@@ -92,3 +92,67 @@ fn read_chunks<R: Read>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::UInt32Type;
+    use arrow_array::{Array, ArrayRef, Int8Array, ListArray, RecordBatch, UInt32Array};
+    use arrow_ipc::writer::StreamWriter;
+    use arrow_schema::{Field, Schema};
+
+    use super::*;
+    use crate::file::checksum::checksum;
+    use crate::file::chunk::Chunk;
+    use crate::file::schema::CHECKSUM;
+    use crate::losses::Losses;
+    use crate::metadata::Clock;
+
+    /// A file of one chunk with one string, whose columns were changed by another version.
+    fn file_of_another_version(change: impl Fn(&mut Vec<(Field, ArrayRef)>)) -> Vec<u8> {
+        let chunk = Chunk { strings: vec!["kept"], verbatim: vec![1], ..Default::default() };
+        let batch = chunk.encode(Clock::default(), &Losses::default(), true).unwrap();
+        let fields = batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect::<Vec<_>>();
+        let mut columns: Vec<(Field, ArrayRef)> =
+            fields.into_iter().zip(batch.columns().iter().cloned()).collect();
+        columns.retain(|(field, _)| field.name() != CHECKSUM);
+        change(&mut columns);
+        let crc = checksum(columns.iter().map(|(field, column)| (field, column))).unwrap().crc;
+        let sum: ArrayRef = Arc::new(UInt32Array::from(vec![crc]));
+        columns.push((Field::new(CHECKSUM, sum.data_type().clone(), false), sum));
+        let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+        let metadata = [(VERSION_KEY.to_owned(), "1.7".to_owned())];
+        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        let mut bytes = Vec::new();
+        let mut stream = StreamWriter::try_new(&mut bytes, &schema).unwrap();
+        stream.write(&RecordBatch::try_new(schema, columns).unwrap()).unwrap();
+        stream.finish().unwrap();
+        drop(stream);
+        bytes
+    }
+
+    #[test]
+    fn columns_of_later_versions_are_ignored_and_missing_ones_are_empty() {
+        let bytes = file_of_another_version(|columns| {
+            columns.retain(|(field, _)| {
+                !["flows", "losses", "values", "clock"].contains(&field.name().as_str())
+            });
+            let extra = ListArray::from_iter_primitive::<UInt32Type, _, _>([Some([Some(5)])]);
+            columns.insert(3, (Field::new("extra", extra.data_type().clone(), true), Arc::new(extra)));
+        });
+        let trace = read(bytes.as_slice(), &mut |_| true).unwrap();
+        assert_eq!(trace.verbatim().collect::<Vec<_>>(), ["kept"]);
+        assert!(trace.losses().is_empty());
+    }
+
+    #[test]
+    fn a_column_of_another_type_is_an_error_that_names_it() {
+        let bytes = file_of_another_version(|columns| {
+            let wrong: ArrayRef = Arc::new(Int8Array::from(vec![1]));
+            columns[0] = (Field::new("strings", wrong.data_type().clone(), false), wrong);
+        });
+        let error = read(bytes.as_slice(), &mut |_| true).unwrap_err().to_string();
+        assert_eq!(error, "column 'strings' of the .hotspan file has type int8 instead of list<utf8>");
+    }
+}
