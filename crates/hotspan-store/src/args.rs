@@ -34,7 +34,7 @@ pub enum Place {
     /// Beside it, at the level of `"name"` and `"ts"`.
     Event,
     /// Not a key of the file: the whole of an event's args as one JSON object `{"args": {…}, "event": {…}}`, used once
-    /// a file has more distinct key lists than [`build::MAX_LAYOUTS`].
+    /// a file has more than a few thousand distinct key lists.
     Packed,
 }
 
@@ -49,6 +49,20 @@ pub enum ArgType {
     Text,
     /// Lists, objects, booleans, null and numbers that fit neither type, as JSON text.
     Json,
+}
+
+impl Place {
+    /// The place that a file stores as this number.
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        [Self::Args, Self::Event, Self::Packed].into_iter().find(|&place| place as u8 == code)
+    }
+}
+
+impl ArgType {
+    /// The type that a file stores as this number.
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        [Self::Int, Self::Float, Self::Text, Self::Json].into_iter().find(|&kind| kind as u8 == code)
+    }
 }
 
 /// A key of a layout.
@@ -206,7 +220,8 @@ impl<'a> ArgReader<'a> {
         let layouts = trace.layouts();
         let position = |layout: &Layout| {
             // The last one wins when a file repeats a key, as in every JSON reader.
-            let position = layout.keys.iter().rposition(|key| Some(key.name) == name && key.place == Place::Args)?;
+            let position =
+                layout.keys.iter().rposition(|key| Some(key.name) == name && key.place == Place::Args)?;
             u16::try_from(position).ok()
         };
         let packed = |layout: &Layout| layout.keys.iter().any(|key| key.place == Place::Packed);
@@ -279,7 +294,9 @@ impl<'a> ArgReader<'a> {
         if self.packed.get(args.layout.index()) != Some(&true) {
             return None;
         }
-        let Arg::Json(id) = self.trace.layouts()[args.layout.index()].value(0, args.row)? else { return None };
+        let Arg::Json(id) = self.trace.layouts()[args.layout.index()].value(0, args.row)? else {
+            return None;
+        };
         let mut packed: serde_json::Value = serde_json::from_str(self.trace.str(id)).ok()?;
         Some(packed.get_mut("args")?.get_mut(self.key)?.take())
     }

@@ -27,17 +27,20 @@ pub type ArrowColumn = (String, ArrayRef);
 /// When a column cannot be expressed in Arrow; for whole traces that means a bug.
 pub fn spans_batch(trace: &Trace, args: &[String]) -> Result<RecordBatch, ArrowError> {
     let spans = &trace.spans;
-    let dictionary = |keys: &arrow_buffer::ScalarBuffer<u32>, values: ArrayRef| -> Result<ArrayRef, ArrowError> {
-        let keys = PrimitiveArray::<UInt32Type>::new(keys.clone(), None);
-        Ok(Arc::new(DictionaryArray::try_new(keys, values)?))
-    };
+    let dictionary =
+        |keys: &arrow_buffer::ScalarBuffer<u32>, values: ArrayRef| -> Result<ArrayRef, ArrowError> {
+            let keys = PrimitiveArray::<UInt32Type>::new(keys.clone(), None);
+            Ok(Arc::new(DictionaryArray::try_new(keys, values)?))
+        };
     let strings: ArrayRef = Arc::new(StringArray::from_iter_values(trace.strings.iter()));
-    let categories: ArrayRef = Arc::new(StringArray::from_iter_values(trace.categories().map(|(_, name, _)| name)));
+    let categories: ArrayRef =
+        Arc::new(StringArray::from_iter_values(trace.categories().map(|(_, name, _)| name)));
     let category_keys = PrimitiveArray::<UInt16Type>::new(spans.category.clone(), None);
     let show = |ident: Ident| ident.display(&trace.strings);
     let processes = trace.tracks.iter().map(|track| show(trace.process(track.process).ident));
     let processes: ArrayRef = Arc::new(StringArray::from_iter_values(processes));
-    let threads: ArrayRef = Arc::new(StringArray::from_iter_values(trace.tracks.iter().map(|track| show(track.ident))));
+    let threads: ArrayRef =
+        Arc::new(StringArray::from_iter_values(trace.tracks.iter().map(|track| show(track.ident))));
     let times = |values: &arrow_buffer::ScalarBuffer<i64>| -> ArrayRef {
         Arc::new(arrow_array::Int64Array::new(values.clone(), None))
     };
@@ -52,7 +55,9 @@ pub fn spans_batch(trace: &Trace, args: &[String]) -> Result<RecordBatch, ArrowE
     columns.extend(args.iter().map(|key| (key.clone(), arg_column(trace, key))));
     let fields: Vec<Field> = columns
         .iter()
-        .map(|(name, values)| Field::new(name, values.data_type().clone(), !SPAN_COLUMNS.contains(&name.as_str())))
+        .map(|(name, values)| {
+            Field::new(name, values.data_type().clone(), !SPAN_COLUMNS.contains(&name.as_str()))
+        })
         .collect();
     let columns = columns.into_iter().map(|(_, values)| values).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
@@ -72,10 +77,12 @@ fn arg_column(trace: &Trace, key: &str) -> ArrayRef {
     let values = trace.spans.ids().map(|span| reader.get(trace.spans.args(span)));
     if !kinds.is_empty() && kinds.iter().all(|&kind| kind == ArgType::Int) {
         let mut column = Int64Builder::with_capacity(trace.spans.len());
-        values.for_each(|value| column.append_option(value.and_then(|value| match value {
-            Arg::Int(number) => Some(number),
-            _ => None,
-        })));
+        for value in values {
+            column.append_option(match value {
+                Some(Arg::Int(number)) => Some(number),
+                _ => None,
+            });
+        }
         return Arc::new(column.finish());
     }
     if !kinds.is_empty() && kinds.iter().all(|&kind| matches!(kind, ArgType::Int | ArgType::Float)) {

@@ -3,10 +3,11 @@
 use hashbrown::HashMap;
 
 use crate::args::build::ArgsBuilder;
-use crate::args::{Arg, Args, PendingArgs, Place};
+use crate::args::{Arg, Args, Layout, PendingArgs, Place};
 use crate::category::Category;
 use crate::events::{
-    CountersBuilder, EventRow, FlowRow, FlowsBuilder, InstantRow, InstantsBuilder, SpanRow, SpansBuilder,
+    Counters, CountersBuilder, EventRow, FlowRow, Flows, FlowsBuilder, InstantRow, Instants, InstantsBuilder,
+    SpanRow, Spans, SpansBuilder,
 };
 use crate::ids::{CategoryId, Ident, ProcessId, StringId, TrackId};
 use crate::losses::{Loss, Losses};
@@ -16,7 +17,7 @@ use crate::trace::{Process, Trace, Track};
 use crate::units::{Duration, Timestamp};
 
 /// More distinct categories than this are counted together under an empty name.
-const MAX_CATEGORIES: usize = u16::MAX as usize;
+pub(crate) const MAX_CATEGORIES: usize = u16::MAX as usize;
 
 /// Builds a [`Trace`]. Times are on the file's own clock; [`Self::finish`] makes them relative to the first event.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +44,17 @@ pub struct TraceBuilder {
     pub losses: Losses,
     /// Where the events come from.
     pub source: Source,
+}
+
+/// The rows of a builder, moved out of it to be written to a file.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) spans: Spans,
+    pub(crate) instants: Instants,
+    pub(crate) counters: Counters,
+    pub(crate) flows: Flows,
+    pub(crate) layouts: Vec<Layout>,
+    pub(crate) verbatim: Vec<StringId>,
 }
 
 impl TraceBuilder {
@@ -175,19 +187,19 @@ impl TraceBuilder {
     #[inline]
     pub fn push_span(&mut self, row: SpanRow) {
         let EventRow { time, name, category, track, args } = row.event;
-        self.spans.push(time, row.duration, name, category, track, args.layout, args.row);
+        self.spans.push((time, row.duration, name, category, track, args.layout, args.row));
     }
 
     /// Adds an instant.
     pub fn push_instant(&mut self, row: InstantRow) {
         let EventRow { time, name, category, track, args } = row.event;
-        self.instants.push(time, name, category, track, args.layout, args.row, row.scope);
+        self.instants.push((time, name, category, track, args.layout, args.row, row.scope));
     }
 
     /// Adds a sample of a counter.
     pub fn push_counter(&mut self, event: EventRow) {
         let EventRow { time, name, category, track, args } = event;
-        self.counters.push(time, name, category, track, args.layout, args.row);
+        self.counters.push((time, name, category, track, args.layout, args.row));
     }
 
     /// Adds one end of an arrow.
@@ -195,7 +207,7 @@ impl TraceBuilder {
     pub fn push_flow(&mut self, row: FlowRow) {
         let EventRow { time, name, category, track, args } = row.event;
         let binds = u8::from(row.binds_enclosing);
-        self.flows.push(time, name, category, track, args.layout, args.row, row.id, row.phase, binds);
+        self.flows.push((time, name, category, track, args.layout, args.row, row.id, row.phase, binds));
     }
 
     /// Keeps an event as JSON text, to be exported unchanged.
@@ -222,6 +234,51 @@ impl TraceBuilder {
         let ends = ends.map(|(&time, &duration)| Timestamp(time).plus(Duration(duration)).0);
         let instants = self.instants.time.iter().copied();
         Timestamp(ends.chain(instants).max().unwrap_or(0))
+    }
+
+    /// Moves all rows of events and args out; strings, threads, categories and layouts stay and keep their ids.
+    pub(crate) fn take_rows(&mut self) -> Rows {
+        Rows {
+            spans: self.spans.take(),
+            instants: self.instants.take(),
+            counters: self.counters.take(),
+            flows: self.flows.take(),
+            layouts: self.args.take_rows(),
+            verbatim: std::mem::take(&mut self.verbatim),
+        }
+    }
+
+    /// Adds a category read from a file. The caller has checked that it is new and that there is room.
+    pub(crate) fn add_category(&mut self, name: StringId) {
+        self.category_of(name);
+    }
+
+    /// Whether there is a category of this name.
+    pub(crate) fn has_category(&self, name: StringId) -> bool {
+        self.category_ids.contains_key(&name)
+    }
+
+    /// Sets the process at `index`, or adds it when `index` is the next one.
+    pub(crate) fn set_process(&mut self, index: usize, process: Process) {
+        match self.processes.get_mut(index) {
+            Some(known) => *known = process,
+            None => {
+                self.process_ids.insert(process.ident, ProcessId::at(self.processes.len()));
+                self.processes.push(process);
+            }
+        }
+    }
+
+    /// Sets the thread or stream at `index`, or adds it when `index` is the next one.
+    pub(crate) fn set_track(&mut self, index: usize, track: Track) {
+        match self.tracks.get_mut(index) {
+            Some(known) => *known = track,
+            None => {
+                let process = self.processes[track.process.index()].ident;
+                self.track_ids.insert((process, track.ident), TrackId::at(self.tracks.len()));
+                self.tracks.push(track);
+            }
+        }
     }
 
     /// Freezes the trace; the columns move, they are not copied.

@@ -12,7 +12,13 @@ use crate::trace::Trace;
 #[must_use]
 pub fn first_difference(left: &Trace, right: &Trace) -> Option<String> {
     let counts = |trace: &Trace| {
-        [trace.spans.len(), trace.instants.len(), trace.counters.len(), trace.flows.len(), trace.verbatim.len()]
+        [
+            trace.spans.len(),
+            trace.instants.len(),
+            trace.counters.len(),
+            trace.flows.len(),
+            trace.verbatim.len(),
+        ]
     };
     if counts(left) != counts(right) {
         return Some(format!(
@@ -67,9 +73,9 @@ fn rows_differ(
     count: usize,
     row: impl for<'a> Fn(&'a Trace, usize) -> Row<'a>,
 ) -> Option<String> {
-    (0..count).find(|&index| row(left, index) != row(right, index)).map(|index| {
-        format!("{what} {index}: {:?} and {:?}", row(left, index), row(right, index))
-    })
+    (0..count)
+        .find(|&index| row(left, index) != row(right, index))
+        .map(|index| format!("{what} {index}: {:?} and {:?}", row(left, index), row(right, index)))
 }
 
 fn verbatim_differ(left: &Trace, right: &Trace) -> Option<String> {
@@ -84,7 +90,8 @@ fn has_text_id(trace: &Trace, args: Args) -> bool {
 type Described<'a> = (i64, &'a str, &'a str, String, Vec<(&'a str, Place, Comparable<'a>)>);
 
 fn describe(trace: &Trace, event: EventRow) -> Described<'_> {
-    let args = trace.args(event.args).map(|(key, value)| (trace.str(key.name), key.place, comparable(trace, value)));
+    let args =
+        trace.args(event.args).map(|(key, value)| (trace.str(key.name), key.place, comparable(trace, value)));
     (
         event.time.0,
         trace.str(event.name),

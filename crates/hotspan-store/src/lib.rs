@@ -44,7 +44,9 @@ pub use arrow::{ArrowColumn, SPAN_COLUMNS, spans_batch};
 pub use builder::TraceBuilder;
 pub use category::{Category, Side};
 pub use equal::first_difference;
-pub use events::{Counters, EventRow, FlowPhase, FlowRow, Flows, InstantRow, InstantScope, Instants, SpanRow, Spans};
+pub use events::{
+    Counters, EventRow, FlowPhase, FlowRow, Flows, InstantRow, InstantScope, Instants, SpanRow, Spans,
+};
 pub use ids::{CategoryId, Ident, LayoutId, ProcessId, SpanId, StringId, TrackId};
 pub use losses::{Loss, LossCount, Losses, Severity};
 pub use metadata::{Clock, Device, Distributed, Metadata, Source};

@@ -56,6 +56,7 @@ losses! {
     OversizedMetadata: "oversized_metadata", Loss, "top-level values skipped because a single one is larger than 64 MB";
     TruncatedFile: "truncated_file", Loss, "the file ends before its end: the recording or the copy was cut off";
     DamagedChunk: "damaged_chunk", Loss, "parts of the file whose checksum or structure is wrong; what follows them is not read";
+    UnknownLoss: "unknown_loss", Loss, "losses that a newer hotspan counted under names this version does not know";
     UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
     UnfinishedSpan: "unfinished_span", Repair, "spans without an end, closed at the last moment of the trace";
     RepairedString: "repaired_string", Repair, "strings with unescaped quotes, backslashes or control characters, read as meant";
@@ -95,7 +96,7 @@ impl Losses {
     /// Counts several losses of a kind.
     pub fn add_many(&mut self, loss: Loss, count: u64, offset: Option<u64>) {
         match self.counts.iter_mut().find(|known| known.loss == loss) {
-            Some(known) => known.count += count,
+            Some(known) => known.count = known.count.saturating_add(count),
             None => {
                 self.counts.push(LossCount { loss, count, first_offset: offset });
                 self.counts.sort_by_key(|known| (std::cmp::Reverse(known.loss.severity()), known.loss));

@@ -1,26 +1,32 @@
 //! What a trace says about itself: where it came from, its clock, its devices, its place in a distributed job.
 
+use hashbrown::HashMap;
 use serde_json::Value;
 
 /// Free key-value metadata in file order; values are JSON text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     entries: Vec<(String, String)>,
+    /// Where each key is, so that a file with very many keys is read in linear time.
+    places: HashMap<String, usize>,
 }
 
 impl Metadata {
     /// Sets a key; the place of a key set again stays the same.
     pub fn set(&mut self, key: &str, json: &str) {
-        match self.entries.iter_mut().find(|(known, _)| known == key) {
-            Some((_, value)) => json.clone_into(value),
-            None => self.entries.push((key.to_owned(), json.to_owned())),
+        match self.places.get(key) {
+            Some(&place) => json.clone_into(&mut self.entries[place].1),
+            None => {
+                self.places.insert(key.to_owned(), self.entries.len());
+                self.entries.push((key.to_owned(), json.to_owned()));
+            }
         }
     }
 
     /// The JSON text of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.entries.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+        self.places.get(key).map(|&place| self.entries[place].1.as_str())
     }
 
     /// The value of a key.
@@ -146,7 +152,8 @@ mod tests {
     #[test]
     fn reads_devices_and_rank() {
         let mut metadata = Metadata::default();
-        metadata.set("deviceProperties", r#"[{"id": 3, "name": "H200", "computeMajor": 9, "computeMinor": 0}]"#);
+        metadata
+            .set("deviceProperties", r#"[{"id": 3, "name": "H200", "computeMajor": 9, "computeMinor": 0}]"#);
         metadata.set("distributedInfo", r#"{"backend": "nccl", "rank": 1, "world_size": 2}"#);
         let device = &Device::from_metadata(&metadata)[0];
         assert_eq!((device.id, device.name.as_str(), device.capability), (3, "H200", Some((9, 0))));

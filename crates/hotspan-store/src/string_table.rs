@@ -80,7 +80,8 @@ impl StringTable {
         let row = ends.len() as u32;
         bytes.push_str(text);
         ends.push(bytes.len() as u64);
-        self.lookup.insert_unique(hash, row, |&row| hasher.hash_one(slice(bytes, ends, row as usize).as_bytes()));
+        self.lookup
+            .insert_unique(hash, row, |&row| hasher.hash_one(slice(bytes, ends, row as usize).as_bytes()));
         StringId(row)
     }
 

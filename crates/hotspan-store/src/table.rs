@@ -88,7 +88,8 @@ macro_rules! table {
         }
 
         impl $builder {
-            pub(crate) fn push(&mut self, $($column: $cell,)*) {
+            pub(crate) fn push(&mut self, row: ($($cell,)*)) {
+                let ($($column,)*) = row;
                 $(self.$column.push($crate::table::Cell::to_native($column));)*
             }
 
@@ -98,8 +99,9 @@ macro_rules! table {
                 $table { $($column: $column.into(),)* }
             }
 
-            pub(crate) fn clear(&mut self) {
-                $(self.$column.clear();)*
+            /// Moves the rows out and leaves none; nothing is copied.
+            pub(crate) fn take(&mut self) -> $table {
+                $table { $($column: std::mem::take(&mut self.$column).into(),)* }
             }
 
             pub(crate) fn len(&self) -> usize {
@@ -115,11 +117,6 @@ macro_rules! table {
                     .as_primitive_opt::<<$cell as $crate::table::Cell>::Arrow>()?;)*
                 $(self.$column.extend_from_slice($column.values());)*
                 Some(())
-            }
-
-            /// The rows as Arrow columns, moved out of the builder.
-            pub(crate) fn take_columns(&mut self) -> Vec<arrow_array::ArrayRef> {
-                std::mem::take(self).finish().slice_columns(0, usize::MAX)
             }
         }
 

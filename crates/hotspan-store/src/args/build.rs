@@ -9,7 +9,7 @@ use crate::string_table::StringTable;
 
 /// More distinct key lists than this and further ones are kept as packed JSON: a file that uses a new key in each
 /// event must not grow one table per event.
-pub const MAX_LAYOUTS: usize = 4_096;
+pub(crate) const MAX_LAYOUTS: usize = 4_096;
 const MAX_NODES: usize = 32_768;
 const MAX_CHILDREN: usize = 128;
 
@@ -57,7 +57,10 @@ pub(crate) enum GrowingColumn {
 pub(crate) struct GrowingLayout {
     pub(crate) keys: Vec<ArgKey>,
     pub(crate) columns: Vec<GrowingColumn>,
-    pub(crate) rows: u32,
+    /// The number of the first row still here; those before it were taken out.
+    pub(crate) first: u32,
+    /// The number of the next row.
+    pub(crate) next: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -89,7 +92,10 @@ impl ArgsBuilder {
             let kind = value.kind();
             for &child in &self.nodes[pending.node as usize].children {
                 let candidate = &self.nodes[child as usize].key;
-                if candidate.kind == kind && candidate.place == place && strings.get(candidate.name).as_bytes() == key {
+                if candidate.kind == kind
+                    && candidate.place == place
+                    && strings.get(candidate.name).as_bytes() == key
+                {
                     pending.node = child;
                     pending.values.push(value);
                     return;
@@ -100,7 +106,14 @@ impl ArgsBuilder {
     }
 
     #[cold]
-    fn push_new(&mut self, strings: &mut StringTable, pending: &mut PendingArgs, place: Place, key: &[u8], value: Arg) {
+    fn push_new(
+        &mut self,
+        strings: &mut StringTable,
+        pending: &mut PendingArgs,
+        place: Place,
+        key: &[u8],
+        value: Arg,
+    ) {
         let name = strings.intern(&String::from_utf8_lossy(key));
         if let Some(overflow) = &mut pending.overflow {
             overflow.push((place, name, value));
@@ -180,11 +193,10 @@ impl ArgsBuilder {
         self.layouts.into_iter().map(GrowingLayout::finish).collect()
     }
 
-    /// Forgets the rows, keeping the layouts and their ids.
-    pub(crate) fn clear_rows(&mut self) {
-        for layout in &mut self.layouts {
-            *layout = GrowingLayout::new(std::mem::take(&mut layout.keys));
-        }
+    /// Moves the rows out, keeping the layouts and their ids. Rows go on being numbered from where they were, so that
+    /// [`Args`] handed out before stay what they are.
+    pub(crate) fn take_rows(&mut self) -> Vec<Layout> {
+        self.layouts.iter_mut().map(GrowingLayout::take).collect()
     }
 
     fn append(&mut self, layout: LayoutId, values: &[Arg]) -> Args {
@@ -192,8 +204,9 @@ impl ArgsBuilder {
         for (column, &value) in table.columns.iter_mut().zip(values) {
             column.push(value);
         }
-        let row = table.rows;
-        table.rows += 1;
+        let row = table.next;
+        // Events without args may outnumber the rows; their row is never looked at.
+        table.next = table.next.saturating_add(1);
         Args { layout, row }
     }
 
@@ -243,12 +256,21 @@ impl ArgsBuilder {
 impl GrowingLayout {
     fn new(keys: Vec<ArgKey>) -> Self {
         let columns = keys.iter().map(|key| GrowingColumn::new(key.kind)).collect();
-        Self { keys, columns, rows: 0 }
+        Self { keys, columns, first: 0, next: 0 }
     }
 
     fn finish(self) -> Layout {
         let columns = self.columns.into_iter().map(GrowingColumn::finish).collect();
-        Layout { keys: self.keys, columns, rows: self.rows }
+        Layout { keys: self.keys, columns, rows: self.next - self.first }
+    }
+
+    fn take(&mut self) -> Layout {
+        let empty = self.keys.iter().map(|key| GrowingColumn::new(key.kind)).collect();
+        let columns =
+            std::mem::replace(&mut self.columns, empty).into_iter().map(GrowingColumn::freeze).collect();
+        let rows = self.next - self.first;
+        self.first = self.next;
+        Layout { keys: self.keys.clone(), columns, rows }
     }
 }
 
@@ -274,7 +296,7 @@ impl GrowingColumn {
     }
 
     #[inline]
-    pub(crate) fn push_int(&mut self, number: i64) {
+    fn push_int(&mut self, number: i64) {
         match self {
             Self::Small(values) => match u32::try_from(number) {
                 Ok(small) => values.push(small),
@@ -289,24 +311,53 @@ impl GrowingColumn {
         }
     }
 
-    fn finish(self) -> ArgColumn {
+    /// Appends whole numbers read from a file.
+    pub(crate) fn extend_small(&mut self, numbers: &[u32]) {
         match self {
-            Self::Small(mut values) => {
-                values.shrink_to_fit();
-                ArgColumn::Small(values.into())
-            }
-            Self::Int(mut values) => {
-                values.shrink_to_fit();
-                ArgColumn::Int(values.into())
-            }
-            Self::Float(mut values) => {
-                values.shrink_to_fit();
-                ArgColumn::Float(values.into())
-            }
-            Self::Id(mut values) => {
-                values.shrink_to_fit();
-                ArgColumn::Id(values.into())
-            }
+            Self::Small(values) => values.extend_from_slice(numbers),
+            column => numbers.iter().for_each(|&number| column.push_int(number.into())),
+        }
+    }
+
+    /// Appends whole numbers read from a file.
+    pub(crate) fn extend_ints(&mut self, numbers: &[i64]) {
+        match self {
+            Self::Int(values) => values.extend_from_slice(numbers),
+            column => numbers.iter().for_each(|&number| column.push_int(number)),
+        }
+    }
+
+    /// Appends fractions read from a file.
+    pub(crate) fn extend_floats(&mut self, numbers: &[f64]) {
+        match self {
+            Self::Float(values) => values.extend_from_slice(numbers),
+            _ => debug_assert!(false, "a fraction met a column of another type"),
+        }
+    }
+
+    /// Appends string ids read from a file.
+    pub(crate) fn extend_ids(&mut self, ids: &[u32]) {
+        match self {
+            Self::Id(values) => values.extend_from_slice(ids),
+            _ => debug_assert!(false, "a string met a column of another type"),
+        }
+    }
+
+    fn finish(mut self) -> ArgColumn {
+        match &mut self {
+            Self::Small(values) | Self::Id(values) => values.shrink_to_fit(),
+            Self::Int(values) => values.shrink_to_fit(),
+            Self::Float(values) => values.shrink_to_fit(),
+        }
+        self.freeze()
+    }
+
+    fn freeze(self) -> ArgColumn {
+        match self {
+            Self::Small(values) => ArgColumn::Small(values.into()),
+            Self::Int(values) => ArgColumn::Int(values.into()),
+            Self::Float(values) => ArgColumn::Float(values.into()),
+            Self::Id(values) => ArgColumn::Id(values.into()),
         }
     }
 }
@@ -365,7 +416,9 @@ mod tests {
         }
         assert!(args.layouts.len() <= MAX_LAYOUTS + 1);
         let layouts = args.finish();
-        let Some(Arg::Json(text)) = layouts[last.layout.index()].value(0, last.row) else { panic!("not packed") };
+        let Some(Arg::Json(text)) = layouts[last.layout.index()].value(0, last.row) else {
+            panic!("not packed")
+        };
         assert_eq!(strings.get(text), r#"{"args":{"key 19999":19999},"event":{}}"#);
     }
 }

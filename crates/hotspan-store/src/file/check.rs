@@ -1,0 +1,333 @@
+//! Checking a chunk: every id, number and length in it, against what the file has said before.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type};
+use arrow_array::{Array, StructArray};
+use hashbrown::HashSet;
+
+use crate::args::build::MAX_LAYOUTS;
+use crate::args::{ArgKey, ArgType, Place};
+use crate::builder::{MAX_CATEGORIES, TraceBuilder};
+use crate::file::chunk::NO_STRING;
+use crate::file::columns::{Checked, Chunk, Damaged, Segments, cells, optional, piece};
+use crate::ids::{Ident, LayoutId, ProcessId, StringId};
+use crate::trace::{Process, Track};
+
+/// What a chunk adds beyond plain copies of columns, checked.
+#[derive(Default)]
+pub(super) struct Additions {
+    pub(super) processes: Vec<(usize, Process)>,
+    pub(super) tracks: Vec<(usize, Track)>,
+    pub(super) layouts: Vec<Vec<ArgKey>>,
+}
+
+/// How many of each thing there will be once the chunk is accepted; ids must be below.
+pub(super) struct Check<'a> {
+    builder: &'a TraceBuilder,
+    strings: usize,
+    categories: usize,
+}
+
+impl<'a> Check<'a> {
+    pub(super) fn new(builder: &'a TraceBuilder, chunk: &Chunk<'_>) -> Checked<Self> {
+        let strings = builder.strings.len() + chunk.strings()?.len();
+        let categories = builder.categories.len() + chunk.numbers("categories")?.len();
+        // The last string id means "none".
+        if strings > NO_STRING as usize || categories > MAX_CATEGORIES {
+            return Err(Damaged);
+        }
+        Ok(Self { builder, strings, categories })
+    }
+
+    pub(super) fn all(&self, chunk: &Chunk<'_>) -> Checked<Additions> {
+        let mut seen = HashSet::new();
+        for &name in &chunk.numbers("categories")? {
+            let new = !self.builder.has_category(StringId(name)) && seen.insert(name);
+            ensure(new && (name as usize) < self.strings)?;
+        }
+        ensure(chunk.numbers("verbatim")?.iter().all(|&id| (id as usize) < self.strings))?;
+        let layouts = self.layouts(chunk)?;
+        let row_counts = self.args(chunk, &layouts)?;
+        let processes = self.processes(chunk)?;
+        let process_count = count_with(self.builder.processes.len(), &processes);
+        let tracks = self.tracks(chunk, process_count)?;
+        let track_count = count_with(self.builder.tracks.len(), &tracks);
+        for table in ["spans", "instants", "counters", "flows"] {
+            if let Some(rows) = chunk.table(table)? {
+                self.events(&rows, track_count, &layouts, &row_counts)?;
+            }
+        }
+        Ok(Additions { processes, tracks, layouts })
+    }
+
+    fn name(&self, id: u32) -> Checked<Option<StringId>> {
+        match id {
+            NO_STRING => Ok(None),
+            id if (id as usize) < self.strings => Ok(Some(StringId(id))),
+            _ => Err(Damaged),
+        }
+    }
+
+    fn idents(&self, rows: &StructArray) -> Checked<Vec<Ident>> {
+        let (values, is_text) =
+            (cells::<Int64Type>(rows, "ident")?, cells::<UInt8Type>(rows, "ident_is_text")?);
+        let ident = |(&value, &is_text): (&i64, &u8)| match is_text {
+            0 => Ok(Ident::Int(value)),
+            _ => {
+                let id = u32::try_from(value).map_err(|_| Damaged)?;
+                self.name(id)?.map(Ident::Text).ok_or(Damaged)
+            }
+        };
+        values.iter().zip(is_text).map(ident).collect()
+    }
+
+    fn processes(&self, chunk: &Chunk<'_>) -> Checked<Vec<(usize, Process)>> {
+        let Some(rows) = chunk.table("processes")? else { return Ok(Vec::new()) };
+        let idents = self.idents(&rows)?;
+        let (names, labels) = (cells::<UInt32Type>(&rows, "name")?, cells::<UInt32Type>(&rows, "labels")?);
+        let sort = optional(&rows, "sort_index", "has_sort_index")?;
+        let mut next = self.builder.processes.len();
+        let mut result = Vec::with_capacity(idents.len());
+        for (row, &index) in cells::<UInt32Type>(&rows, "index")?.iter().enumerate() {
+            let index = index as usize;
+            let process = Process {
+                ident: idents[row],
+                name: self.name(names[row])?,
+                labels: self.name(labels[row])?,
+                sort_index: sort[row],
+            };
+            ensure_next(index, &mut next)?;
+            ensure(self.builder.processes.get(index).is_none_or(|known| known.ident == process.ident))?;
+            result.push((index, process));
+        }
+        Ok(result)
+    }
+
+    fn tracks(&self, chunk: &Chunk<'_>, processes: usize) -> Checked<Vec<(usize, Track)>> {
+        let Some(rows) = chunk.table("tracks")? else { return Ok(Vec::new()) };
+        let idents = self.idents(&rows)?;
+        let (names, owners) = (cells::<UInt32Type>(&rows, "name")?, cells::<UInt32Type>(&rows, "process")?);
+        let sort = optional(&rows, "sort_index", "has_sort_index")?;
+        let mut next = self.builder.tracks.len();
+        let mut result = Vec::with_capacity(idents.len());
+        for (row, &index) in cells::<UInt32Type>(&rows, "index")?.iter().enumerate() {
+            let index = index as usize;
+            let track = Track {
+                process: ProcessId(owners[row]),
+                ident: idents[row],
+                name: self.name(names[row])?,
+                sort_index: sort[row],
+            };
+            ensure(track.process.index() < processes)?;
+            ensure_next(index, &mut next)?;
+            let same = |known: &Track| known.ident == track.ident && known.process == track.process;
+            ensure(self.builder.tracks.get(index).is_none_or(same))?;
+            result.push((index, track));
+        }
+        Ok(result)
+    }
+
+    fn layouts(&self, chunk: &Chunk<'_>) -> Checked<Vec<Vec<ArgKey>>> {
+        let Some(rows) = chunk.table("layout_keys")? else { return Ok(Vec::new()) };
+        let (places, kinds) = (cells::<UInt8Type>(&rows, "place")?, cells::<UInt8Type>(&rows, "kind")?);
+        let names = cells::<UInt32Type>(&rows, "name")?;
+        let known = self.builder.args.layouts.len();
+        let mut layouts: Vec<Vec<ArgKey>> = Vec::new();
+        for (row, &layout) in cells::<UInt16Type>(&rows, "layout")?.iter().enumerate() {
+            let key = ArgKey {
+                name: self.name(names[row])?.ok_or(Damaged)?,
+                place: Place::from_code(places[row]).ok_or(Damaged)?,
+                kind: ArgType::from_code(kinds[row]).ok_or(Damaged)?,
+            };
+            // Keys of one layout follow each other, and layouts are numbered without gaps.
+            if usize::from(layout) == known + layouts.len() {
+                layouts.push(Vec::new());
+            }
+            ensure(usize::from(layout) + 1 == known + layouts.len() && usize::from(layout) >= known)?;
+            layouts.last_mut().ok_or(Damaged)?.push(key);
+        }
+        ensure(known + layouts.len() <= MAX_LAYOUTS + 1)?;
+        Ok(layouts)
+    }
+
+    fn keys<'b>(&'b self, new: &'b [Vec<ArgKey>], layout: usize) -> Checked<&'b [ArgKey]> {
+        let known = &self.builder.args.layouts;
+        match layout.checked_sub(known.len()) {
+            None => Ok(&known[layout].keys),
+            Some(index) => new.get(index).map(Vec::as_slice).ok_or(Damaged),
+        }
+    }
+
+    /// Checks the rows of args: each layout that grows has exactly one piece for each of its keys, in order. Gives the
+    /// number of rows of each layout.
+    fn args(&self, chunk: &Chunk<'_>, new: &[Vec<ArgKey>]) -> Checked<Vec<u32>> {
+        let known = self.builder.args.layouts.iter().map(|layout| layout.next);
+        let mut row_counts: Vec<u32> = known.chain(new.iter().map(|_| 0)).collect();
+        let values = chunk.table("values")?;
+        let segments = values.as_ref().map(Segments::new).transpose()?;
+        let mut piece = 0;
+        let mut before = None;
+        if let Some(rows) = chunk.table("arg_rows")? {
+            let (layouts, counts) =
+                (cells::<UInt16Type>(&rows, "layout")?, cells::<UInt32Type>(&rows, "count")?);
+            for (&layout, &count) in layouts.iter().zip(counts) {
+                ensure(before.is_none_or(|before| before < layout))?;
+                before = Some(layout);
+                let total = row_counts.get_mut(usize::from(layout)).ok_or(Damaged)?;
+                *total = total.checked_add(count).ok_or(Damaged)?;
+                for (position, key) in self.keys(new, layout.into())?.iter().enumerate() {
+                    let segments = segments.as_ref().ok_or(Damaged)?;
+                    ensure(segments.layouts.get(piece) == Some(&layout))?;
+                    ensure(segments.positions.get(piece).map(|&found| usize::from(found)) == Some(position))?;
+                    self.segment(segments, piece, key.kind, count as usize)?;
+                    piece += 1;
+                }
+            }
+        }
+        ensure(piece == segments.map_or(0, |segments| segments.len()))?;
+        Ok(row_counts)
+    }
+
+    fn segment(&self, segments: &Segments<'_>, index: usize, kind: ArgType, count: usize) -> Checked<()> {
+        let [small, ints, floats, ids] = [segments.small, segments.ints, segments.floats, segments.ids]
+            .map(|list| list.value_length(index) as usize);
+        match kind {
+            ArgType::Int => ensure((small, ints) == (count, 0) || (small, ints) == (0, count))?,
+            ArgType::Float => ensure(floats == count)?,
+            ArgType::Text | ArgType::Json => {
+                let values = piece::<UInt32Type>(segments.ids, index)?;
+                ensure(ids == count && values.values().iter().all(|&id| (id as usize) < self.strings))?;
+            }
+        }
+        ensure(small + ints + floats + ids == count)
+    }
+
+    fn events(
+        &self,
+        rows: &StructArray,
+        tracks: usize,
+        new: &[Vec<ArgKey>],
+        row_counts: &[u32],
+    ) -> Checked<()> {
+        let below = |name: &str, limit: usize| -> Checked<()> {
+            ensure(cells::<UInt32Type>(rows, name)?.iter().all(|&id| (id as usize) < limit))
+        };
+        below("name", self.strings)?;
+        below("track", tracks)?;
+        let categories = cells::<UInt16Type>(rows, "category")?;
+        ensure(categories.iter().all(|&id| usize::from(id) < self.categories))?;
+        let codes = |name: &str, limit: u8| -> Checked<()> {
+            let Some(column) = rows.column_by_name(name) else { return Ok(()) };
+            let column = column.as_primitive_opt::<UInt8Type>().ok_or(Damaged)?;
+            ensure(column.values().iter().all(|&code| code <= limit))
+        };
+        codes("scope", 3)?;
+        codes("phase", 2)?;
+        codes("binds_enclosing", 1)?;
+        // Nobody looks at the row of an event without args.
+        let limits: Vec<u32> = row_counts
+            .iter()
+            .enumerate()
+            .map(|(layout, &rows)| match self.keys(new, layout) {
+                Ok([]) => u32::MAX,
+                _ => rows,
+            })
+            .collect();
+        let layouts = cells::<UInt16Type>(rows, "layout")?;
+        let arg_rows = cells::<UInt32Type>(rows, "arg_row")?;
+        ensure(layouts.iter().zip(arg_rows).all(|(&layout, &row)| {
+            limits.get(LayoutId(layout).index()).is_some_and(|&limit| row < limit || limit == u32::MAX)
+        }))
+    }
+}
+
+fn ensure(holds: bool) -> Checked<()> {
+    if holds { Ok(()) } else { Err(Damaged) }
+}
+
+/// A row changes a known one or is the next new one.
+fn ensure_next(index: usize, next: &mut usize) -> Checked<()> {
+    *next += usize::from(index == *next);
+    ensure(index < *next)
+}
+
+fn count_with<T>(known: usize, rows: &[(usize, T)]) -> usize {
+    rows.iter().map(|(index, _)| index + 1).max().unwrap_or(0).max(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::accept::Accepted;
+    use crate::file::chunk;
+    use crate::losses::Losses;
+    use crate::metadata::Clock;
+
+    type Change = fn(&mut chunk::Chunk<'_>);
+
+    /// A chunk with a right checksum, as a hostile writer would make it.
+    fn accept(change: Change) -> Checked<()> {
+        let mut chunk =
+            chunk::Chunk { strings: vec!["name", "other"], categories: vec![1], ..Default::default() };
+        let process = Process { ident: Ident::Int(1), name: None, labels: None, sort_index: None };
+        chunk.processes = vec![(0, process)];
+        chunk.tracks =
+            vec![(0, Track { process: ProcessId(0), ident: Ident::Int(1), name: None, sort_index: None })];
+        chunk.layout_keys = vec![(1, ArgKey { name: StringId(1), place: Place::Args, kind: ArgType::Text })];
+        change(&mut chunk);
+        let batch = chunk.encode(Clock::default(), &Losses::default(), true).unwrap();
+        Accepted::default().accept(&batch)
+    }
+
+    fn span(name: u32, category: u16, track: u32, layout: u16, arg_row: u32) -> Vec<arrow_array::ArrayRef> {
+        let mut spans = crate::events::SpansBuilder::default();
+        spans.push((
+            crate::units::Timestamp(0),
+            crate::units::Duration(0),
+            StringId(name),
+            crate::ids::CategoryId(category),
+            crate::ids::TrackId(track),
+            LayoutId(layout),
+            arg_row,
+        ));
+        spans.take().slice_columns(0, 1)
+    }
+
+    #[test]
+    fn a_chunk_that_refers_to_what_exists_is_accepted() {
+        assert_eq!(accept(|_| {}), Ok(()));
+        assert_eq!(accept(|chunk| chunk.events[0] = span(1, 0, 0, 0, 0)), Ok(()));
+        assert_eq!(accept(|chunk| chunk.verbatim = vec![2]), Ok(()));
+    }
+
+    #[test]
+    fn ids_of_nothing_are_refused() {
+        let changes: &[(&str, Change)] = &[
+            ("a string twice", |chunk| chunk.strings = vec!["name", "name"]),
+            ("the empty string, which every file has", |chunk| chunk.strings = vec!["", "name"]),
+            ("name of a category", |chunk| chunk.categories = vec![3]),
+            ("a category twice", |chunk| chunk.categories = vec![1, 1]),
+            ("verbatim text", |chunk| chunk.verbatim = vec![3]),
+            ("number of a process", |chunk| chunk.processes[0].0 = 1),
+            ("name of a process", |chunk| chunk.processes[0].1.name = Some(StringId(3))),
+            ("ident of a process", |chunk| chunk.processes[0].1.ident = Ident::Text(StringId(3))),
+            ("number of a thread", |chunk| chunk.tracks[0].0 = 7),
+            ("process of a thread", |chunk| chunk.tracks[0].1.process = ProcessId(1)),
+            ("number of a layout", |chunk| chunk.layout_keys[0].0 = 2),
+            ("the layout that every file has", |chunk| chunk.layout_keys[0].0 = 0),
+            ("name of a key", |chunk| chunk.layout_keys[0].1.name = StringId(3)),
+            ("rows of no layout", |chunk| chunk.arg_rows = vec![(2, 1)]),
+            ("rows without values", |chunk| chunk.arg_rows = vec![(1, 1)]),
+            ("rows out of order", |chunk| chunk.arg_rows = vec![(0, 1), (0, 1)]),
+            ("more rows than can be numbered", |chunk| chunk.arg_rows = vec![(0, u32::MAX), (1, u32::MAX)]),
+            ("name of a span", |chunk| chunk.events[0] = span(3, 0, 0, 0, 0)),
+            ("category of a span", |chunk| chunk.events[0] = span(1, 1, 0, 0, 0)),
+            ("thread of a span", |chunk| chunk.events[0] = span(1, 0, 1, 0, 0)),
+            ("layout of a span", |chunk| chunk.events[0] = span(1, 0, 0, 2, 0)),
+            ("args of a span", |chunk| chunk.events[0] = span(1, 0, 0, 1, 0)),
+        ];
+        for (what, change) in changes {
+            assert_eq!(accept(*change), Err(Damaged), "{what}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Tests of the store from outside, in one binary: one module per topic.
+
+#![expect(clippy::unwrap_used, reason = "what the tests share may fail like a test")]
+
+mod corpus;
+mod damage;
+mod kill;
+mod round_trip;
+mod sample;
+mod spool;
