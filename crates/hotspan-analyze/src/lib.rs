@@ -12,8 +12,8 @@
 //! | [`flops`] | how many floating point operations an operator stands for |
 //! | [`averages`] | torch's `key_averages()` |
 //! | [`table()`] | torch's `.table()`, as text |
-//! | [`kernels`] | device time by kernel |
-//! | [`summary`] | what is in the trace |
+//! | [`mod@kernels`] | device time by kernel |
+//! | [`mod@summary`] | what is in the trace |
 
 #![forbid(unsafe_code)]
 

@@ -61,7 +61,9 @@ impl OpenError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match &self.error {
-            ImportError::Empty => Some("the profiler may not have finished writing; wait for it to exit and try again"),
+            ImportError::Empty => {
+                Some("the profiler may not have finished writing; wait for it to exit and try again")
+            }
             ImportError::UnknownFormat { .. } => {
                 Some("hotspan opens Kineto and Chrome traces (.json, .json.gz, .json.zst) and .hotspan files")
             }
@@ -73,8 +75,7 @@ impl OpenError {
             ImportError::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Some("check that you may read the file")
             }
-            ImportError::File(error) => error.hint(),
-            ImportError::Io(_) | ImportError::Cancelled => None,
+            ImportError::File(_) | ImportError::Io(_) | ImportError::Cancelled => None,
         }
     }
 }

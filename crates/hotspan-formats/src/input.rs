@@ -18,6 +18,7 @@ use crate::error::ImportError;
 const HEAD: usize = 64 << 10;
 const BLOCK: usize = 512 << 10;
 const BLOCKS_AHEAD: usize = 3;
+const STRIDE: usize = 16 << 10;
 
 /// Told how far reading has come; may ask to stop.
 pub trait Progress {
@@ -153,7 +154,10 @@ impl<'p> Input<'p> {
             match self.reader.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if self.compression.is_some() && is_content_error(&error) => {
-                    self.broke = Some(format!("the {} data breaks off: {error}", self.compression.unwrap_or_default()));
+                    self.broke = Some(format!(
+                        "the {} data breaks off: {error}",
+                        self.compression.unwrap_or_default()
+                    ));
                     return Ok(0);
                 }
                 other => return other,
@@ -244,7 +248,9 @@ fn read_ahead(mut source: impl Read + Send + 'static) -> io::Result<ReadAhead> {
 fn fill_block(source: &mut impl Read, block: &mut [u8]) -> (usize, Option<io::Error>) {
     let mut length = 0;
     while length < block.len() {
-        match source.read(&mut block[length..]) {
+        // A decoder that meets damage drops what it decoded in the same call: short calls lose little.
+        let end = block.len().min(length + STRIDE);
+        match source.read(&mut block[length..end]) {
             Ok(0) => break,
             Ok(more) => length += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

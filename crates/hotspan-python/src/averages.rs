@@ -77,7 +77,8 @@ impl PyKeyAverages {
                 "distribution" => options.distribution = true,
                 "wall" => options.wall_share = true,
                 other => {
-                    let message = format!("unknown extra column {other:?}; valid ones: 'distribution', 'wall'");
+                    let message =
+                        format!("unknown extra column {other:?}; valid ones: 'distribution', 'wall'");
                     return Err(PyValueError::new_err(message));
                 }
             }
@@ -96,7 +97,9 @@ fn parse_unit(unit: &str) -> PyResult<TimeUnit> {
         "s" => Ok(TimeUnit::Seconds),
         "ms" => Ok(TimeUnit::Milliseconds),
         "us" => Ok(TimeUnit::Microseconds),
-        other => Err(PyValueError::new_err(format!("unknown time unit {other:?}; valid ones: 's', 'ms', 'us'"))),
+        other => {
+            Err(PyValueError::new_err(format!("unknown time unit {other:?}; valid ones: 's', 'ms', 'us'")))
+        }
     }
 }
 

@@ -8,7 +8,12 @@ use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(_core, HotspanError, PyException, "Anything that goes wrong in hotspan.");
-pyo3::create_exception!(_core, TraceFormatError, HotspanError, "A file is not a trace, or is damaged from the start.");
+pyo3::create_exception!(
+    _core,
+    TraceFormatError,
+    HotspanError,
+    "A file is not a trace, or is damaged from the start."
+);
 
 pub(crate) fn from_open(error: &OpenError) -> PyErr {
     let message = match error.hint() {

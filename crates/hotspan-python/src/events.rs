@@ -108,6 +108,12 @@ impl PyEvent {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Event {:?} {} at {:.3}us for {:.3}us>", self.name(), self.category(), self.start_us(), self.duration_us())
+        format!(
+            "<Event {:?} {} at {:.3}us for {:.3}us>",
+            self.name(),
+            self.category(),
+            self.start_us(),
+            self.duration_us()
+        )
     }
 }

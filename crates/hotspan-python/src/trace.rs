@@ -62,7 +62,8 @@ impl PyTrace {
         device: bool,
         python_functions: bool,
     ) -> PyKeyAverages {
-        let group_by = GroupBy { input_shapes, stack_depth, overload_name, module, thread, device, python_functions };
+        let group_by =
+            GroupBy { input_shapes, stack_depth, overload_name, module, thread, device, python_functions };
         PyKeyAverages::new(py.detach(|| KeyAverages::compute(&self.trace, &group_by)))
     }
 

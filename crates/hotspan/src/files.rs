@@ -30,7 +30,10 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
 }
 
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CommandError> {
-    let in_folder = |error| hotspan_formats::OpenError { path: folder.to_owned(), error: hotspan_formats::ImportError::Io(error) };
+    let in_folder = |error| hotspan_formats::OpenError {
+        path: folder.to_owned(),
+        error: hotspan_formats::ImportError::Io(error),
+    };
     for entry in std::fs::read_dir(folder).map_err(in_folder)? {
         let entry = entry.map_err(in_folder)?;
         let path = entry.path();
@@ -47,7 +50,8 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CommandError> {
 
 fn is_trace_name(name: &str) -> bool {
     let ends = |compression: &&str| {
-        name.strip_suffix(*compression).is_some_and(|name| ENDINGS.iter().any(|ending| name.ends_with(ending)))
+        name.strip_suffix(*compression)
+            .is_some_and(|name| ENDINGS.iter().any(|ending| name.ends_with(ending)))
     };
     !name.starts_with('.') && COMPRESSIONS.iter().any(|compression| ends(&compression))
 }

@@ -26,7 +26,12 @@ pub(crate) struct Bar {
 
 impl Bar {
     pub(crate) fn new(label: &str) -> Self {
-        Self { label: label.to_owned(), started: Instant::now(), drawn: None, visible: io::stderr().is_terminal() }
+        Self {
+            label: label.to_owned(),
+            started: Instant::now(),
+            drawn: None,
+            visible: io::stderr().is_terminal(),
+        }
     }
 
     /// Removes the bar from the screen.
@@ -42,7 +47,12 @@ impl Bar {
             Some(total) => {
                 let share = (done as f64 / total as f64).min(1.0);
                 let full = (share * WIDTH as f64) as usize;
-                format!("[{}{}] {:3.0} %  {rate:.0} MB/s", "#".repeat(full), " ".repeat(WIDTH - full), share * 100.0)
+                format!(
+                    "[{}{}] {:3.0} %  {rate:.0} MB/s",
+                    "#".repeat(full),
+                    " ".repeat(WIDTH - full),
+                    share * 100.0
+                )
             }
             None => format!("{:.0} MB  {rate:.0} MB/s", done as f64 / 1e6),
         };

@@ -1,7 +1,7 @@
 //! torch's `key_averages()`: every event of a trace, summed up by name and whatever else tells rows apart.
 //!
-//! [`compute`] walks the events, [`key`] decides what shares a row, [`stacks`] finds out where calls came from,
-//! [`distribution`] keeps what an average hides. How rows look as text is left to [`crate::table()`].
+//! `compute` walks the events, `key` decides what shares a row, `stacks` finds out where calls came from,
+//! `distribution` keeps what an average hides. How rows look as text is left to [`crate::table()`].
 
 mod compute;
 mod device;

@@ -79,7 +79,13 @@ impl EventWriter<'_> {
                 self.describe("process_labels", process.ident, thread, "labels", Described::Text(labels))?;
             }
             if let Some(index) = process.sort_index {
-                self.describe("process_sort_index", process.ident, thread, "sort_index", Described::Int(index))?;
+                self.describe(
+                    "process_sort_index",
+                    process.ident,
+                    thread,
+                    "sort_index",
+                    Described::Int(index),
+                )?;
             }
         }
         for track in trace.tracks() {
@@ -88,7 +94,13 @@ impl EventWriter<'_> {
                 self.describe("thread_name", process, track.ident, "name", Described::Text(name))?;
             }
             if let Some(index) = track.sort_index {
-                self.describe("thread_sort_index", process, track.ident, "sort_index", Described::Int(index))?;
+                self.describe(
+                    "thread_sort_index",
+                    process,
+                    track.ident,
+                    "sort_index",
+                    Described::Int(index),
+                )?;
             }
         }
         Ok(())
@@ -242,7 +254,9 @@ impl EventWriter<'_> {
         match value {
             Arg::Int(number) => write_number(&mut self.line, number),
             // The shortest form that reads back as the same number; exponents where they are shorter.
-            Arg::Float(number) if number.is_finite() => write_display(&mut self.line, format_args!("{number:?}")),
+            Arg::Float(number) if number.is_finite() => {
+                write_display(&mut self.line, format_args!("{number:?}"));
+            }
             Arg::Float(_) => self.line.extend_from_slice(b"null"),
             Arg::Text(text) => write_string(&mut self.line, self.trace.str(text)),
             Arg::Json(text) => self.line.extend_from_slice(self.trace.str(text).as_bytes()),
@@ -288,6 +302,7 @@ impl EventWriter<'_> {
 }
 
 /// A value of a metadata event.
+#[derive(Clone, Copy)]
 enum Described {
     Text(StringId),
     Int(i64),

@@ -19,6 +19,9 @@ impl Exporter for Hotspan {
     }
 
     fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
-        file::write_trace(trace, output).map_err(io::Error::from)
+        file::write_trace(trace, output).map_err(|error| match error {
+            file::FileError::Write { error } => error,
+            other => io::Error::other(other),
+        })
     }
 }

@@ -20,7 +20,8 @@ impl Importer for Hotspan {
 
     fn read(&self, input: &mut Input<'_>, builder: &mut TraceBuilder) -> Result<(), ImportError> {
         let mut counted = CountingReader { reader: input, count: 0 };
-        file::read_into(&mut counted, builder)?;
+        // Progress and Ctrl-C are the input's business: it ends when asked to.
+        *builder = file::read_builder(&mut counted, &mut |_| true)?;
         builder.source.bytes = counted.count;
         builder.source.format.clear();
         Ok(())

@@ -7,7 +7,8 @@ use hotspan_store::{Duration, Loss, Trace};
 
 use crate::{check, read};
 
-const EVENT: &str = r#"{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 5, "dur": 1}"#;
+const EVENT: &str =
+    r#"{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 5, "dur": 1}"#;
 
 /// A trace with one bad entry between two good ones.
 #[track_caller]
@@ -30,7 +31,10 @@ fn no_trace_is_said_to_be_one() {
         error("hello world"),
         r#"the content is not a trace that hotspan knows (it begins with "hello world")"#
     );
-    assert_eq!(error(b"PK\x03\x04...".as_slice()), "the content is not a trace that hotspan knows (it looks like a zip archive)");
+    assert_eq!(
+        error(b"PK\x03\x04...".as_slice()),
+        "the content is not a trace that hotspan knows (it looks like a zip archive)"
+    );
     assert_eq!(error("   \n "), r#"the content is not a trace that hotspan knows (it begins with "   \n ")"#);
     assert_eq!(
         error(r#"{"a": 1, "b": [2]}"#),
@@ -40,7 +44,10 @@ fn no_trace_is_said_to_be_one() {
         error(r#"{"schema": "1.0", "nodes": []}"#),
         "the JSON is not a trace: it has the keys schema, nodes: a PyTorch execution trace (Chakra), which holds no times (at byte 30)"
     );
-    assert_eq!(error("[1, 2, 3]"), "the JSON is not a trace: the list holds no event that could be read (at byte 9)");
+    assert_eq!(
+        error("[1, 2, 3]"),
+        "the JSON is not a trace: the list holds no event that could be read (at byte 9)"
+    );
     assert!(error(r#"{"a"#).contains("breaks off before its events"));
 }
 
@@ -75,7 +82,8 @@ fn a_broken_event_costs_only_itself() {
 
 #[test]
 fn unescaped_quotes_and_backslashes_are_read_as_meant() {
-    let trace = between(r#"{"ph": "X", "name": "operator "" _x", "ts": 1, "dur": 1, "args": {"path": "C:\dir\q"}}"#);
+    let trace =
+        between(r#"{"ph": "X", "name": "operator "" _x", "ts": 1, "dur": 1, "args": {"path": "C:\dir\q"}}"#);
     assert_eq!(trace.span_name(1.into()), r#"operator "" _x"#);
     assert_eq!(trace.arg("path").json(trace.spans().args(1.into())).unwrap(), r"C:\dir\q");
     assert_eq!(trace.losses().count(Loss::RepairedString), 2);
@@ -87,7 +95,8 @@ fn unescaped_quotes_and_backslashes_are_read_as_meant() {
 
 #[test]
 fn what_is_not_a_number_becomes_null() {
-    let trace = between(r#"{"ph": "X", "name": "a", "ts": 1, "dur": 1, "args": {"bw": NaN, "x": [Infinity, 1]}}"#);
+    let trace =
+        between(r#"{"ph": "X", "name": "a", "ts": 1, "dur": 1, "args": {"bw": NaN, "x": [Infinity, 1]}}"#);
     let args = trace.spans().args(1.into());
     assert_eq!(trace.arg("bw").json(args), Some(serde_json::Value::Null));
     assert_eq!(trace.arg("x").json(args), Some(serde_json::json!([null, 1])));
@@ -114,9 +123,17 @@ fn check_cut(content: &str) -> Trace {
 
 #[test]
 fn deep_nesting_is_refused_by_name() {
-    let deep = format!(r#"{{"ph": "X", "name": "a", "ts": 1, "dur": 1, "args": {{"x": {}1{}}}}}"#, "[".repeat(5_000), "]".repeat(5_000));
+    let deep = format!(
+        r#"{{"ph": "X", "name": "a", "ts": 1, "dur": 1, "args": {{"x": {}1{}}}}}"#,
+        "[".repeat(5_000),
+        "]".repeat(5_000)
+    );
     assert_eq!(between(&deep).losses().count(Loss::OversizedEvent), 1);
-    let fine = format!(r#"{{"ph": "X", "name": "a", "ts": 1, "dur": 1, "args": {{"x": {}1{}}}}}"#, "[".repeat(90), "]".repeat(90));
+    let fine = format!(
+        r#"{{"ph": "X", "name": "a", "ts": 1, "dur": 1, "args": {{"x": {}1{}}}}}"#,
+        "[".repeat(90),
+        "]".repeat(90)
+    );
     assert_eq!(between(&fine).spans().len(), 3);
 }
 
@@ -131,9 +148,12 @@ fn absurd_times_are_counted() {
     assert_eq!(trace.spans().duration(1.into()), Duration(-2_000));
     let trace = between(r#"{"ph": "X", "name": "a", "ts": 5}"#);
     assert_eq!(trace.losses().count(Loss::MissingDuration), 1);
-    let trace = between(r#"{"ph": "X", "name": "a", "ts": -9223372036854775.808, "dur": 9223372036854775.807}"#);
+    let trace = between(r#"{"ph": "X", "name": "a", "ts": -9223372036854775.8, "dur": 1}"#);
+    assert_eq!(trace.losses().count(Loss::BadTimestamp), 1);
+    let trace = between(r#"{"ph": "X", "name": "a", "ts": -4611686018427387, "dur": 4611686018427387}"#);
     assert_eq!(trace.spans().len(), 3);
     assert_eq!(trace.window().0.0, 0);
+    assert_eq!(trace.spans().time(0.into()).0, 4_611_686_018_427_392_000);
 }
 
 #[test]
@@ -157,7 +177,11 @@ fn repeated_ids_and_keys_do_no_harm() {
 
 #[test]
 fn a_file_of_new_keys_stays_small() {
-    let event = |number: u32| format!(r#"{{"ph": "X", "name": "a", "ts": {number}, "dur": 1, "args": {{"key {number}": {number}, "b": "x"}}}}"#);
+    let event = |number: u32| {
+        format!(
+            r#"{{"ph": "X", "name": "a", "ts": {number}, "dur": 1, "args": {{"key {number}": {number}, "b": "x"}}}}"#
+        )
+    };
     let events: Vec<_> = (0..20_000).map(event).collect();
     let trace = check(format!("[{}]", events.join(",\n")));
     assert_eq!(trace.spans().len(), 20_000);

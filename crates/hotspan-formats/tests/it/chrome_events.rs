@@ -73,8 +73,14 @@ fn instants_counters_and_flows_have_tables_of_their_own() {
     assert_eq!(trace.arg("Addr").int(memory.event.args), Some(140_000_000_000_000));
     assert_eq!(trace.arg("busy").float(trace.counters().event(0).args), Some(0.75));
     let flows = trace.flows();
-    assert_eq!((flows.row(0).id, flows.row(0).phase, flows.row(0).binds_enclosing), (12, FlowPhase::Start, false));
-    assert_eq!((flows.row(2).id, flows.row(2).phase, flows.row(2).binds_enclosing), (12, FlowPhase::End, true));
+    assert_eq!(
+        (flows.row(0).id, flows.row(0).phase, flows.row(0).binds_enclosing),
+        (12, FlowPhase::Start, false)
+    );
+    assert_eq!(
+        (flows.row(2).id, flows.row(2).phase, flows.row(2).binds_enclosing),
+        (12, FlowPhase::End, true)
+    );
 }
 
 #[test]
@@ -114,7 +120,9 @@ fn old_and_new_category_names_mean_the_same() {
         ("mtia_ccp_events", Category::Kernel),
         ("who knows", Category::Unknown),
     ] {
-        let event = format!(r#"{{"ph": "X", "cat": "{spelling}", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}}"#);
+        let event = format!(
+            r#"{{"ph": "X", "cat": "{spelling}", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}}"#
+        );
         let trace = check(events(&event));
         assert_eq!(trace.span_category(0.into()), category, "{spelling}");
         assert_eq!(trace.category_name(trace.spans().category(0.into())), spelling);

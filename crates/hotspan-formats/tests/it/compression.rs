@@ -12,7 +12,10 @@ use crate::read;
 
 fn content() -> String {
     let event = |number: u32| {
-        format!(r#"{{"ph": "X", "cat": "cpu_op", "name": "op {}", "pid": 1, "tid": 1, "ts": {number}, "dur": 1}}"#, number % 7)
+        format!(
+            r#"{{"ph": "X", "cat": "cpu_op", "name": "op {}", "pid": 1, "tid": 1, "ts": {number}, "dur": 1}}"#,
+            number % 7
+        )
     };
     format!("{{\"traceEvents\": [{}]}}", (0..20_000).map(event).collect::<Vec<_>>().join(",\n"))
 }
@@ -54,9 +57,16 @@ fn a_broken_archive_gives_what_came_before() {
     let middle = damaged.len() / 2;
     damaged[middle..middle + 64].fill(0xff);
     let damaged = read(damaged).unwrap();
-    assert!(damaged.losses().serious().next().is_some());
+    assert!(
+        damaged.losses().serious().next().is_some(),
+        "{} spans, {:?}",
+        damaged.spans().len(),
+        damaged.source()
+    );
 
     let error = read(&zipped[..12]).unwrap_err().to_string();
+    assert_eq!(error, "the JSON is not a trace: the file breaks off before its events (at byte 1)");
+    let error = read(&zipped[..8]).unwrap_err().to_string();
     assert!(error.starts_with("the file is damaged from the start: the gzip data breaks off"), "{error}");
     assert!(read(b"\x28\xb5\x2f\xfd\xff\xff\xff\xff".as_slice()).is_err());
 }

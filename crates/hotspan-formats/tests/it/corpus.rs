@@ -41,7 +41,23 @@ fn mutations_of_the_corpus_are_read_without_a_panic() {
         state ^= state << 17;
         (state % below.max(1) as u64) as usize
     };
-    let pieces = [&b"\""[..], b"\\", b"{", b"}", b"[", b"]", b",", b":", b"\xff", b"\n", b"\"ph\"", b"1e999", b"-", b"NaN", b"null"];
+    let pieces = [
+        &b"\""[..],
+        b"\\",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b"\xff",
+        b"\n",
+        b"\"ph\"",
+        b"1e999",
+        b"-",
+        b"NaN",
+        b"null",
+    ];
     for (_, content) in corpus() {
         for _ in 0..200 {
             let mut content = content.clone();

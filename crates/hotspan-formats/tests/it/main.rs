@@ -1,5 +1,12 @@
 //! Importers and exporters against real and broken files.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "tests fail by panicking and may talk"
+)]
+
 mod broken;
 mod chrome_events;
 mod compression;
@@ -36,6 +43,9 @@ fn check(content: impl Into<Vec<u8>>) -> Trace {
     hotspan_store::file::write_trace(&trace, &mut file).unwrap();
     let again = read(file).expect("the .hotspan file is readable");
     assert_eq!(first_difference(&trace, &again), None, ".hotspan round trip");
-    assert!(again.losses().count(hotspan_store::Loss::TruncatedFile) == trace.losses().count(hotspan_store::Loss::TruncatedFile));
+    assert!(
+        again.losses().count(hotspan_store::Loss::TruncatedFile)
+            == trace.losses().count(hotspan_store::Loss::TruncatedFile)
+    );
     trace
 }

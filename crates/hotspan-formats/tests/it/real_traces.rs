@@ -38,7 +38,8 @@ fn every_trace_survives_both_round_trips() {
                 continue;
             }
         };
-        let lost: Vec<_> = trace.losses().counts().iter().filter(|loss| loss.loss.severity() == Severity::Loss).collect();
+        let lost: Vec<_> =
+            trace.losses().counts().iter().filter(|loss| loss.loss.severity() == Severity::Loss).collect();
         assert!(lost.is_empty(), "{}: {lost:?}", path.display());
         let again = read(chrome_json(&trace)).unwrap();
         assert_eq!(first_difference(&trace, &again), None, "{}", path.display());
@@ -46,7 +47,8 @@ fn every_trace_survives_both_round_trips() {
         hotspan_store::file::write_trace(&trace, &mut file).unwrap();
         let again = read(file).unwrap();
         assert_eq!(first_difference(&trace, &again), None, "{}", path.display());
-        let budget = if trace.arg("Input Dims").occurs() || trace.arg("Call stack").occurs() { 200 } else { 100 };
+        let budget =
+            if trace.arg("Input Dims").occurs() || trace.arg("Call stack").occurs() { 200 } else { 100 };
         if trace.spans().len() > 10_000 {
             let bytes = trace.heap_bytes() / trace.spans().len();
             assert!(bytes <= budget, "{}: {bytes} bytes a span", path.display());

@@ -148,7 +148,10 @@ impl ArgsBuilder {
     pub(crate) fn entries(&self, pending: &PendingArgs) -> Vec<(Place, StringId, Arg)> {
         let values = pending.values.iter().copied();
         let entry = |(key, value): (ArgKey, Arg)| (key.place, key.name, value);
-        pending.overflow.clone().unwrap_or_else(|| self.keys_to(pending.node).into_iter().zip(values).map(entry).collect())
+        pending
+            .overflow
+            .clone()
+            .unwrap_or_else(|| self.keys_to(pending.node).into_iter().zip(values).map(entry).collect())
     }
 
     /// Stores the event's args and says where.

@@ -10,7 +10,9 @@ use crate::error::CommandError;
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  hotspan completions bash > ~/.local/share/bash-completion/completions/hotspan")]
+#[command(
+    after_help = "Example:\n  hotspan completions bash > ~/.local/share/bash-completion/completions/hotspan"
+)]
 pub(crate) struct Arguments {
     /// The shell
     shell: Shell,

@@ -28,7 +28,9 @@ pub(crate) struct Arguments {
 }
 
 fn exporter_names() -> clap::builder::PossibleValuesParser {
-    let values = EXPORTERS.iter().map(|exporter| clap::builder::PossibleValue::new(exporter.name()).help(exporter.help()));
+    let values = EXPORTERS
+        .iter()
+        .map(|exporter| clap::builder::PossibleValue::new(exporter.name()).help(exporter.help()));
     values.collect::<Vec<_>>().into()
 }
 

@@ -94,7 +94,10 @@ fn describe(trace: &Trace) -> Vec<(&'static str, String)> {
         facts.push(("Distributed", parts.into_iter().flatten().collect::<Vec<_>>().join(" ")));
     }
     let flags = ["record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"];
-    let on: Vec<&str> = flags.into_iter().filter(|flag| metadata.get(flag).is_some_and(|value| value.trim() == "1")).collect();
+    let on: Vec<&str> = flags
+        .into_iter()
+        .filter(|flag| metadata.get(flag).is_some_and(|value| value.trim() == "1"))
+        .collect();
     if !on.is_empty() {
         facts.push(("Recorded with", on.join(", ")));
     }
@@ -110,9 +113,10 @@ fn describe(trace: &Trace) -> Vec<(&'static str, String)> {
 
 fn as_json(path: &Path, trace: &Trace, summary: &Summary) -> Value {
     let source = trace.source();
-    let categories = summary.categories.iter().map(|row| {
-        (row.name.clone(), json!({"spans": row.spans, "total_ns": row.total.0}))
-    });
+    let categories = summary
+        .categories
+        .iter()
+        .map(|row| (row.name.clone(), json!({"spans": row.spans, "total_ns": row.total.0})));
     let losses = summary.losses.iter().map(|(loss, count)| (loss.name().to_owned(), json!(count)));
     let distributed = trace.distributed().unwrap_or_default();
     let devices: Vec<Value> = trace

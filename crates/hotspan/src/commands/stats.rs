@@ -10,8 +10,8 @@ use hotspan_store::Trace;
 use serde_json::{Value, json};
 
 use crate::error::CommandError;
-use crate::present::{self, Format};
 use crate::files;
+use crate::present::{self, Format};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,7 +87,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         } else if csv {
             let rank = rank.map_or(String::new(), |rank| rank.to_string());
             let prefix = [("file", path.display().to_string()), ("rank", rank)];
-            output.write_all(present::csv(&report, if several { &prefix } else { &[] }, index == 0).as_bytes())?;
+            output.write_all(
+                present::csv(&report, if several { &prefix } else { &[] }, index == 0).as_bytes(),
+            )?;
         } else if markdown {
             output.write_all(present::markdown(&report).as_bytes())?;
         } else {

@@ -5,7 +5,10 @@ use hotspan_analyze::{Cell, Table};
 pub(super) fn render(table: &Table, prefix: &[(&str, String)], header: bool) -> String {
     let mut out = String::new();
     if header {
-        let names = prefix.iter().map(|(name, _)| *name).chain(table.columns.iter().map(|column| column.key.as_str()));
+        let names = prefix
+            .iter()
+            .map(|(name, _)| *name)
+            .chain(table.columns.iter().map(|column| column.key.as_str()));
         line(&mut out, names.map(str::to_owned));
     }
     for row in &table.rows {
@@ -32,7 +35,11 @@ fn bare(cell: &Cell) -> String {
 }
 
 fn quote(value: &str) -> String {
-    if value.contains([',', '"', '\n', '\r']) { format!("\"{}\"", value.replace('"', "\"\"")) } else { value.to_owned() }
+    if value.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", value.replace('"', "\"\""))
+    } else {
+        value.to_owned()
+    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,11 @@ use super::shown;
 const WIDEST: usize = 80;
 
 pub(super) fn render(table: &Table) -> String {
-    let cells: Vec<Vec<String>> =
-        table.rows.iter().map(|row| row.iter().map(|cell| shorten(&printable(&shown(cell)))).collect()).collect();
+    let cells: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .map(|row| row.iter().map(|cell| shorten(&printable(&shown(cell)))).collect())
+        .collect();
     let width = |index: usize| {
         let widest = cells.iter().map(|row| row[index].chars().count()).max().unwrap_or(0);
         widest.max(table.columns[index].title.chars().count())

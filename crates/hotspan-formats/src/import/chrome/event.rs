@@ -6,12 +6,15 @@
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, Loss, Place, SpanRow,
-    StringId, Timestamp, TrackId, TraceBuilder,
+    Arg, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, Loss, Place,
+    SpanRow, StringId, Timestamp, TraceBuilder, TrackId,
 };
 use serde_json::Value;
 
 use super::scan::{Cursor, RawString, Stop, parse_int, parse_micros, unescape};
+
+/// Times beyond 146 years are refused, so that the difference of any two still fits 64 bits.
+const MAX_NANOS: u64 = 1 << 62;
 
 /// Reads events into a builder.
 pub(crate) struct EventReader<'b> {
@@ -283,12 +286,13 @@ impl<'b> EventReader<'b> {
     #[inline]
     fn nanos(&mut self, text: &[u8], offset: u64) -> Option<i64> {
         match parse_micros(text) {
-            Some((nanos, false)) => Some(nanos),
-            Some((nanos, true)) => {
-                self.builder.losses.add(Loss::RoundedTime, Some(offset));
+            Some((nanos, rounded)) if nanos.unsigned_abs() < MAX_NANOS => {
+                if rounded {
+                    self.builder.losses.add(Loss::RoundedTime, Some(offset));
+                }
                 Some(nanos)
             }
-            None => {
+            _ => {
                 self.builder.losses.add(Loss::BadTimestamp, Some(offset));
                 None
             }
@@ -378,7 +382,14 @@ impl<'b> EventReader<'b> {
         self.close(track, open.time, open.name, open.category, duration);
     }
 
-    fn close(&mut self, track: TrackId, time: Timestamp, name: StringId, category: CategoryId, duration: Duration) {
+    fn close(
+        &mut self,
+        track: TrackId,
+        time: Timestamp,
+        name: StringId,
+        category: CategoryId,
+        duration: Duration,
+    ) {
         let args = self.builder.commit_args(&mut self.pending);
         self.builder.push_span(SpanRow { event: EventRow { time, name, category, track, args }, duration });
     }
@@ -425,8 +436,11 @@ impl<'b> EventReader<'b> {
     /// Closes begin events that never ended, at the last moment of the trace, in file order.
     pub(crate) fn finish(&mut self) {
         let last = self.builder.last_time();
-        let mut left: Vec<(TrackId, Open)> =
-            self.open.drain().flat_map(|(track, open)| open.into_iter().map(move |open| (track, open))).collect();
+        let mut left: Vec<(TrackId, Open)> = self
+            .open
+            .drain()
+            .flat_map(|(track, open)| open.into_iter().map(move |open| (track, open)))
+            .collect();
         left.sort_by_key(|(_, open)| open.order);
         for (track, open) in left {
             self.builder.losses.add(Loss::UnfinishedSpan, Some(open.order));

@@ -42,7 +42,8 @@ impl Importer for Chrome {
         if input.broke().is_some() && builder.losses.count(Loss::TruncatedFile) == 0 {
             builder.losses.add(Loss::TruncatedFile, Some(bytes));
         }
-        let kineto = ["schemaVersion", "deviceProperties"].iter().any(|key| builder.metadata.get(key).is_some());
+        let kineto =
+            ["schemaVersion", "deviceProperties"].iter().any(|key| builder.metadata.get(key).is_some());
         builder.source.format = if kineto { "Kineto trace" } else { "Chrome trace" }.to_owned();
         builder.source.bytes = bytes;
         Ok(())
@@ -57,6 +58,8 @@ fn read_json(content: impl Read, builder: &mut TraceBuilder, window: usize) -> R
     reader.events.finish();
     Ok(bytes)
 }
+
+const BREAKS_OFF: &str = "the file breaks off before its events";
 
 struct TopLevel<'b, R> {
     window: Window<R>,
@@ -123,17 +126,18 @@ impl<R: Read> TopLevel<'_, R> {
                     break;
                 }
                 Some(_) => return Err(self.not_a_trace("a key was expected")),
-                None => {
+                None if found => {
                     self.lose(Loss::TruncatedFile);
                     break;
                 }
+                None => return Err(self.not_a_trace(BREAKS_OFF)),
             }
             let Some(key) = self.scan(|cursor| cursor.key().map(|key| unescape(key.bytes)))? else {
                 if found {
                     self.lose(Loss::TruncatedFile);
                     break;
                 }
-                return Err(self.not_a_trace("the file breaks off before its events"));
+                return Err(self.not_a_trace(BREAKS_OFF));
             };
             let key = String::from_utf8_lossy(&key).into_owned();
             let token = self.token()?;
@@ -153,7 +157,8 @@ impl<R: Read> TopLevel<'_, R> {
         if found {
             return Ok(());
         }
-        let seen = if keys.is_empty() { "no keys".to_owned() } else { format!("the keys {}", keys.join(", ")) };
+        let seen =
+            if keys.is_empty() { "no keys".to_owned() } else { format!("the keys {}", keys.join(", ")) };
         let chakra = keys.iter().any(|key| key == "nodes") && keys.iter().any(|key| key == "schema");
         let reason = if chakra {
             format!("it has {seen}: a PyTorch execution trace (Chakra), which holds no times")
@@ -329,7 +334,10 @@ impl<R: Read> TopLevel<'_, R> {
 
     /// Runs a scan over the window, with more bytes as long as it asks for them, and consumes what it took.
     /// `None`: the content is broken or ends here.
-    fn scan<T>(&mut self, mut scan: impl FnMut(&mut Cursor<'_>) -> Result<T, Stop>) -> Result<Option<T>, ImportError> {
+    fn scan<T>(
+        &mut self,
+        mut scan: impl FnMut(&mut Cursor<'_>) -> Result<T, Stop>,
+    ) -> Result<Option<T>, ImportError> {
         loop {
             let mut cursor = Cursor::new(self.window.bytes());
             match scan(&mut cursor) {
@@ -347,7 +355,9 @@ impl<R: Read> TopLevel<'_, R> {
                     }
                 },
                 Err(Stop::Bad) => return Ok(None),
-                Err(Stop::TooDeep) => return Err(self.not_a_trace("values are nested deeper than 100 levels")),
+                Err(Stop::TooDeep) => {
+                    return Err(self.not_a_trace("values are nested deeper than 100 levels"));
+                }
             }
         }
     }

@@ -37,7 +37,7 @@ impl Repair<'_> {
     }
 
     fn token(&mut self) -> Result<u8, Stop> {
-        while self.bytes.get(self.at).is_some_and(|byte| byte.is_ascii_whitespace()) {
+        while self.bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
         }
         self.bytes.get(self.at).copied().ok_or(self.more())
@@ -96,7 +96,8 @@ impl Repair<'_> {
     /// A number, a literal, or something that should have been one.
     fn word(&mut self) -> Result<(), Stop> {
         let start = self.at;
-        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b'}' | b']' | b'"' | b'{' | b'[');
+        let ends =
+            |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b'}' | b']' | b'"' | b'{' | b'[');
         let length = self.bytes[start..].iter().position(ends).ok_or(self.more())?;
         let word = &self.bytes[start..start + length];
         self.at += length;
@@ -106,7 +107,8 @@ impl Repair<'_> {
         } else if not_a_number.iter().any(|known| known.eq_ignore_ascii_case(word)) {
             self.repairs.numbers += 1;
             self.out.extend_from_slice(b"null");
-        } else if let Some(number) = std::str::from_utf8(word).ok().and_then(|text| text.parse::<f64>().ok()) {
+        } else if let Some(number) = std::str::from_utf8(word).ok().and_then(|text| text.parse::<f64>().ok())
+        {
             // "01", "1.", "+1": numbers to people, not to JSON.
             self.repairs.numbers += 1;
             self.out.extend_from_slice(number.to_string().as_bytes());
