@@ -1,6 +1,6 @@
 //! `Trace`: the Rust trace as Python sees it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hotspan_analyze::averages::{GroupBy, KeyAverages};
@@ -39,7 +39,7 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<PyTrace> {
 }
 
 impl PyTrace {
-    fn write(&self, py: Python<'_>, exporter: &dyn Exporter, path: &PathBuf) -> PyResult<()> {
+    fn write(&self, py: Python<'_>, exporter: &dyn Exporter, path: &Path) -> PyResult<()> {
         py.detach(|| save(&self.trace, exporter, path)).map_err(|error| from_export(&error))
     }
 }

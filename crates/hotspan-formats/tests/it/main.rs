@@ -1,11 +1,6 @@
 //! Importers and exporters against real and broken files.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::print_stdout,
-    reason = "tests fail by panicking and may talk"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod broken;
 mod chrome_events;

@@ -4,7 +4,7 @@ use hotspan_analyze::{Cell, Table};
 use serde_json::{Map, Value};
 
 /// A cell as a JSON value.
-pub(crate) fn value(cell: &Cell) -> Value {
+fn value(cell: &Cell) -> Value {
     match cell {
         Cell::Text(text) => text.as_str().into(),
         Cell::Count(count) => (*count).into(),

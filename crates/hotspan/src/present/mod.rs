@@ -7,7 +7,7 @@ mod text;
 
 use hotspan_analyze::{Cell, Table};
 
-pub(crate) use json::{rows as json_rows, value as json_value};
+pub(crate) use json::rows as json_rows;
 
 /// How data is written to stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
