@@ -53,7 +53,7 @@ fn is_trace_name(name: &str) -> bool {
         name.strip_suffix(*compression)
             .is_some_and(|name| ENDINGS.iter().any(|ending| name.ends_with(ending)))
     };
-    !name.starts_with('.') && COMPRESSIONS.iter().any(|compression| ends(compression))
+    !name.starts_with('.') && COMPRESSIONS.iter().any(ends)
 }
 
 /// Opens one trace with a progress bar, and says on stderr what is missing in it.

@@ -43,8 +43,8 @@ struct Fields<'a> {
     category: Option<RawString<'a>>,
     process: Option<Ident>,
     thread: Option<Ident>,
-    time: Option<&'a [u8]>,
-    duration: Option<&'a [u8]>,
+    time: Option<Time<'a>>,
+    duration: Option<Time<'a>>,
     scope: Option<u8>,
     id: Option<IdField<'a>>,
     binds_enclosing: bool,
@@ -55,6 +55,65 @@ struct Fields<'a> {
 enum IdField<'a> {
     Int(i64),
     Text(RawString<'a>),
+}
+
+/// A time: nanoseconds where it was written plainly, else its text.
+#[derive(Clone, Copy)]
+enum Time<'a> {
+    Nanos(i64),
+    Text(&'a [u8]),
+}
+
+/// The keys every event may have.
+#[derive(Clone, Copy)]
+enum Key {
+    Phase,
+    Name,
+    Category,
+    Process,
+    Thread,
+    Time,
+    Duration,
+    Scope,
+    Binding,
+    Id,
+    Args,
+}
+
+impl Key {
+    fn of(key: &[u8]) -> Option<Self> {
+        Some(match key {
+            b"ph" => Self::Phase,
+            b"name" => Self::Name,
+            b"cat" => Self::Category,
+            b"pid" => Self::Process,
+            b"tid" => Self::Thread,
+            b"ts" => Self::Time,
+            b"dur" => Self::Duration,
+            b"s" => Self::Scope,
+            b"bp" => Self::Binding,
+            b"id" => Self::Id,
+            b"args" => Self::Args,
+            _ => return None,
+        })
+    }
+
+    /// The key at the start of `bytes` when it is written as every profiler writes it, and where its value begins.
+    #[inline]
+    fn usual(bytes: &[u8]) -> Option<(Self, usize)> {
+        Some(match bytes {
+            [b'"', b'p', b'h', b'"', b':', b' ', ..] => (Self::Phase, 6),
+            [b'"', b'p', b'i', b'd', b'"', b':', b' ', ..] => (Self::Process, 7),
+            [b'"', b't', b'i', b'd', b'"', b':', b' ', ..] => (Self::Thread, 7),
+            [b'"', b't', b's', b'"', b':', b' ', ..] => (Self::Time, 6),
+            [b'"', b'n', b'a', b'm', b'e', b'"', b':', b' ', ..] => (Self::Name, 8),
+            [b'"', b'c', b'a', b't', b'"', b':', b' ', ..] => (Self::Category, 7),
+            [b'"', b'd', b'u', b'r', b'"', b':', b' ', ..] => (Self::Duration, 7),
+            [b'"', b'a', b'r', b'g', b's', b'"', b':', b' ', ..] => (Self::Args, 8),
+            [b'"', b'i', b'd', b'"', b':', b' ', ..] => (Self::Id, 6),
+            _ => return None,
+        })
+    }
 }
 
 impl<'b> EventReader<'b> {
@@ -72,9 +131,22 @@ impl<'b> EventReader<'b> {
             cursor.at += 1;
         } else {
             loop {
-                let key = cursor.key()?;
                 cursor.next_token()?;
-                self.field(&mut cursor, key, &mut fields, offset)?;
+                match Key::usual(&bytes[cursor.at..]) {
+                    Some((key, length)) => {
+                        cursor.at += length;
+                        cursor.next_token()?;
+                        self.field(&mut cursor, key, &mut fields, offset)?;
+                    }
+                    None => {
+                        let name = cursor.key()?;
+                        cursor.next_token()?;
+                        match Key::of(name.bytes) {
+                            Some(key) => self.field(&mut cursor, key, &mut fields, offset)?,
+                            None => self.other(&mut cursor, name.bytes, offset)?,
+                        }
+                    }
+                }
                 match cursor.next_token()? {
                     b',' => cursor.at += 1,
                     b'}' => {
@@ -94,42 +166,51 @@ impl<'b> EventReader<'b> {
     fn field<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
-        key: RawString<'a>,
+        key: Key,
         fields: &mut Fields<'a>,
         offset: u64,
     ) -> Result<(), Stop> {
         let first = cursor.peek()?;
-        match key.bytes {
-            b"ph" if first == b'"' => fields.phase = single(cursor.string()?),
-            b"name" if first == b'"' => fields.name = Some(cursor.string()?),
-            b"cat" if first == b'"' => fields.category = Some(cursor.string()?),
-            b"pid" => fields.process = Some(self.ident(cursor, offset)?),
-            b"tid" => fields.thread = Some(self.ident(cursor, offset)?),
-            b"ts" => fields.time = Some(time(cursor)?),
-            b"dur" => fields.duration = Some(time(cursor)?),
-            b"s" if first == b'"' => fields.scope = single(cursor.string()?),
-            b"bp" if first == b'"' => fields.binds_enclosing = cursor.string()?.bytes == b"e",
-            b"id" => {
-                fields.id = Some(match first {
-                    b'"' => IdField::Text(cursor.string()?),
-                    b'-' | b'0'..=b'9' => {
-                        let text = cursor.number()?;
-                        let raw = RawString { bytes: text, escaped: false };
-                        parse_int(text).map_or(IdField::Text(raw), IdField::Int)
-                    }
-                    _ => IdField::Text(RawString { bytes: cursor.value()?, escaped: false }),
+        match key {
+            Key::Phase if first == b'"' => fields.phase = single(cursor.string()?),
+            Key::Name if first == b'"' => fields.name = Some(cursor.string()?),
+            Key::Category if first == b'"' => fields.category = Some(cursor.string()?),
+            Key::Process => fields.process = Some(self.ident(cursor, offset)?),
+            Key::Thread => fields.thread = Some(self.ident(cursor, offset)?),
+            Key::Time => fields.time = Some(time(cursor)?),
+            Key::Duration => fields.duration = Some(time(cursor)?),
+            Key::Scope if first == b'"' => fields.scope = single(cursor.string()?),
+            Key::Binding if first == b'"' => fields.binds_enclosing = cursor.string()?.bytes == b"e",
+            Key::Id => {
+                fields.id = Some(match cursor.short_int() {
+                    Some(number) => IdField::Int(number),
+                    None => match first {
+                        b'"' => IdField::Text(cursor.string()?),
+                        _ => IdField::Text(RawString { bytes: cursor.value()?, escaped: false }),
+                    },
                 });
             }
-            b"args" if first == b'{' => {
+            Key::Args if first == b'{' => {
                 let start = cursor.at;
                 self.args(cursor, offset)?;
                 fields.args = Some(&cursor.bytes[start..cursor.at]);
             }
-            other => {
-                let value = self.arg(cursor, offset)?;
-                self.builder.push_arg(&mut self.pending, Place::Event, other, value);
-            }
+            // A known key with a value of an unknown kind.
+            Key::Phase => self.other(cursor, b"ph", offset)?,
+            Key::Name => self.other(cursor, b"name", offset)?,
+            Key::Category => self.other(cursor, b"cat", offset)?,
+            Key::Scope => self.other(cursor, b"s", offset)?,
+            Key::Binding => self.other(cursor, b"bp", offset)?,
+            Key::Args => self.other(cursor, b"args", offset)?,
         }
+        Ok(())
+    }
+
+    /// A key that means nothing to us is kept beside the args.
+    #[cold]
+    fn other(&mut self, cursor: &mut Cursor<'_>, key: &[u8], offset: u64) -> Result<(), Stop> {
+        let value = self.arg(cursor, offset)?;
+        self.builder.push_arg(&mut self.pending, Place::Event, key, value);
         Ok(())
     }
 
@@ -164,6 +245,9 @@ impl<'b> EventReader<'b> {
     #[inline]
     fn arg(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<Arg, Stop> {
         let at = offset + cursor.at as u64;
+        if let Some(number) = cursor.short_int() {
+            return Ok(Arg::Int(number));
+        }
         Ok(match cursor.peek()? {
             b'"' => {
                 let text = cursor.string()?;
@@ -205,6 +289,9 @@ impl<'b> EventReader<'b> {
     /// A process or thread id; "25738" is 25738.
     #[inline]
     fn ident(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<Ident, Stop> {
+        if let Some(number) = cursor.short_int() {
+            return Ok(Ident::Int(number));
+        }
         let raw = match cursor.peek()? {
             b'"' => cursor.string()?,
             b'-' | b'0'..=b'9' => RawString { bytes: cursor.number()?, escaped: false },
@@ -284,8 +371,12 @@ impl<'b> EventReader<'b> {
     }
 
     #[inline]
-    fn nanos(&mut self, text: &[u8], offset: u64) -> Option<i64> {
-        match parse_micros(text) {
+    fn nanos(&mut self, time: Time<'_>, offset: u64) -> Option<i64> {
+        let nanos = match time {
+            Time::Nanos(nanos) => Some((nanos, false)),
+            Time::Text(text) => parse_micros(text),
+        };
+        match nanos {
             Some((nanos, rounded)) if nanos.unsigned_abs() < MAX_NANOS => {
                 if rounded {
                     self.builder.losses.add(Loss::RoundedTime, Some(offset));
@@ -461,10 +552,12 @@ fn single(text: RawString<'_>) -> Option<u8> {
 
 /// A time, as a number or as a string that holds one.
 #[inline]
-fn time<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], Stop> {
-    match cursor.peek()? {
-        b'-' | b'0'..=b'9' => cursor.number(),
-        b'"' => Ok(cursor.string()?.bytes),
-        _ => cursor.value(),
+fn time<'a>(cursor: &mut Cursor<'a>) -> Result<Time<'a>, Stop> {
+    if let Some(nanos) = cursor.short_micros() {
+        return Ok(Time::Nanos(nanos));
     }
+    Ok(Time::Text(match cursor.peek()? {
+        b'"' => cursor.string()?.bytes,
+        _ => cursor.value()?,
+    }))
 }

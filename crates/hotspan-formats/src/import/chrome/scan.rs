@@ -118,6 +118,49 @@ impl<'a> Cursor<'a> {
         Ok(text)
     }
 
+    /// A plain whole number of at most 18 digits, scanned and read in one pass. `None` consumes nothing and says
+    /// nothing: [`Self::number`] knows the rest of the grammar.
+    #[inline]
+    pub(crate) fn short_int(&mut self) -> Option<i64> {
+        let negative = *self.bytes.get(self.at)? == b'-';
+        let start = self.at + usize::from(negative);
+        let (number, end) = digits(self.bytes, start);
+        let length = end - start;
+        let ends = !matches!(*self.bytes.get(end)?, b'.' | b'e' | b'E' | b'+' | b'-');
+        if !ends || length == 0 || length > 18 || (length > 1 && self.bytes[start] == b'0') {
+            return None;
+        }
+        self.at = end;
+        Some(if negative { -number } else { number })
+    }
+
+    /// Microseconds with at most three decimals, as nanoseconds, in one pass. `None` consumes nothing and says nothing:
+    /// [`parse_micros`] knows the rest.
+    #[inline]
+    pub(crate) fn short_micros(&mut self) -> Option<i64> {
+        let (whole, dot) = digits(self.bytes, self.at);
+        if dot == self.at || dot - self.at > 15 || (dot - self.at > 1 && self.bytes[self.at] == b'0') {
+            return None;
+        }
+        let mut nanos = whole * 1000;
+        let mut end = dot;
+        if *self.bytes.get(dot)? == b'.' {
+            let (fraction, fraction_end) = digits(self.bytes, dot + 1);
+            nanos += match fraction_end - dot - 1 {
+                1 => fraction * 100,
+                2 => fraction * 10,
+                3 => fraction,
+                _ => return None,
+            };
+            end = fraction_end;
+        }
+        if matches!(*self.bytes.get(end)?, b'.' | b'e' | b'E' | b'+' | b'-') {
+            return None;
+        }
+        self.at = end;
+        Some(nanos)
+    }
+
     /// `true`, `false` or `null`; the cursor stands on its first byte.
     pub(crate) fn literal(&mut self) -> Result<&'a [u8], Stop> {
         let rest = &self.bytes[self.at..];
@@ -236,6 +279,19 @@ fn find_special(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
         at += 1;
     }
     Err(Stop::NeedMore)
+}
+
+/// The number that the digits from `at` on spell, and where they end. It wraps around after 18 digits.
+#[inline]
+fn digits(bytes: &[u8], mut at: usize) -> (i64, usize) {
+    let mut number: i64 = 0;
+    while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0'))
+        && digit <= 9
+    {
+        number = number.wrapping_mul(10).wrapping_add(digit.into());
+        at += 1;
+    }
+    (number, at)
 }
 
 /// JSON's grammar for numbers.
@@ -423,6 +479,32 @@ mod tests {
         assert_eq!(parse_int(b"9223372036854775807"), Some(i64::MAX));
         assert_eq!(parse_int(b"9223372036854775808"), None);
         assert_eq!(parse_int(b"1.0"), None);
+    }
+
+    #[test]
+    fn short_numbers_are_read_as_long_ones_are() {
+        for text in ["0", "7", "-3", "999999999999999999", "12345678901234567890", "1.5", "01", "-", "1e3"] {
+            let padded = format!("{text},");
+            let mut cursor = Cursor::new(padded.as_bytes());
+            if let Some(number) = cursor.short_int() {
+                assert_eq!(Some(number), parse_int(text.as_bytes()), "{text}");
+                assert_eq!(cursor.at, text.len());
+            } else {
+                assert!(text.len() > 18 || parse_int(text.as_bytes()).is_none() || text == "01", "{text}");
+            }
+        }
+        for text in
+            ["0", "17", "1623142623460111", "3.5", "3.25", "701805216966.892", "0.001", "1.2345", "1e3", "-1"]
+        {
+            let padded = format!("{text},");
+            let mut cursor = Cursor::new(padded.as_bytes());
+            if let Some(nanos) = cursor.short_micros() {
+                assert_eq!(Some((nanos, false)), parse_micros(text.as_bytes()), "{text}");
+                assert_eq!(cursor.at, text.len());
+            }
+        }
+        assert_eq!(Cursor::new(b"12").short_int(), None, "it may go on");
+        assert_eq!(Cursor::new(b"12.5").short_micros(), None, "it may go on");
     }
 
     #[test]
