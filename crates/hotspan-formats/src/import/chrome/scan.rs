@@ -139,10 +139,10 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn short_micros(&mut self) -> Option<i64> {
         let (whole, dot) = digits(self.bytes, self.at);
-        if dot == self.at || dot - self.at > 15 || (dot - self.at > 1 && self.bytes[self.at] == b'0') {
+        if dot == self.at || dot - self.at > 16 || (dot - self.at > 1 && self.bytes[self.at] == b'0') {
             return None;
         }
-        let mut nanos = whole * 1000;
+        let mut nanos = whole.checked_mul(1000)?;
         let mut end = dot;
         if *self.bytes.get(dot)? == b'.' {
             let (fraction, fraction_end) = digits(self.bytes, dot + 1);
