@@ -1,0 +1,95 @@
+# hotspan's front door: every target sets up what it needs, once.
+#
+#   make demo            record a small torch program and look at it
+#   make test TORCH=2.11.0   the same tests against another torch, in a virtual environment of its own
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+TORCH ?=
+VENV := .venv$(if $(TORCH),-torch-$(TORCH))
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+
+# Outside the clone, so that a second clone builds warm.
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hotspan
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+export CARGO_TERM_COLOR ?= auto
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONHOME PYTHONPATH CONDA_PREFIX
+
+TOOLS := 'maturin>=1.9,<2' 'ruff>=0.12' 'mypy>=1.16' 'pytest>=8.3'
+# The newest torchvision of a given torch is found by pip: each torchvision asks for exactly one torch.
+TORCH_PACKAGES := $(if $(TORCH),torch==$(TORCH),torch) torchvision numpy
+TEST_PACKAGES := pyarrow polars duckdb
+BENCH_PACKAGES := HolisticTraceAnalysis torch-tb-profiler setuptools
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  TORCH=2.11.0    uses that torch, in a virtual environment of its own"
+
+.PHONY: demo
+demo: dev $(STAMPS)/torch ## Record a small torch program and show what hotspan says about it
+	@export PATH="$(CURDIR)/$(BIN):$$PATH" KINETO_LOG_LEVEL=5 TORCH_CPP_LOG_LEVEL=ERROR; mkdir -p build/demo; \
+	show() { printf '\n$$ %s\n' "$$*"; "$$@"; }; \
+	show python examples/record_with_torch.py build/demo/trace.json.gz 2> >(grep -v ^USDT: >&2); \
+	show hotspan info build/demo/trace.json.gz; \
+	show hotspan stats build/demo/trace.json.gz --sort self_cpu_time_total --limit 10; \
+	show hotspan stats build/demo/trace.json.gz --by shape --sort cpu_time_total --limit 8; \
+	show hotspan export build/demo/trace.json.gz --to hotspan -o build/demo/trace.hotspan; \
+	show ls -l build/demo
+
+.PHONY: test
+test: dev $(STAMPS)/torch $(STAMPS)/tests ## Run all tests, Rust and Python
+	cargo test --workspace --locked
+	$(BIN)/python -m pytest
+
+.PHONY: bench
+bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; writes bench/RESULTS.md
+	$(BIN)/python bench/run.py
+
+.PHONY: dev
+dev: $(STAMPS)/tools ## Build hotspan and install it, editable, into .venv
+	@$(BIN)/maturin develop --release --locked --quiet
+
+.PHONY: lint
+lint: $(STAMPS)/tools ## Check format, lints, types and the rules of the house
+	cargo fmt --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q python/tests/test_tidy.py
+
+# Stamps: a group of packages is installed once, and again when this file changes.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo "hotspan needs Python 3.10 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12" >&2; exit 1; }
+	@cargo --version > /dev/null 2>&1 \
+		|| { echo "hotspan is built with Rust; install it with rustup and try again" >&2; exit 1; }
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+define INSTALL
+@echo "installing $(1) into $(VENV)"
+@$(BIN)/python -m pip install --quiet $(1)
+@mkdir -p $(STAMPS) && touch $@
+endef
+
+$(STAMPS)/tools: Makefile | $(BIN)/python
+	$(call INSTALL,$(TOOLS))
+
+$(STAMPS)/torch: Makefile | $(BIN)/python
+	$(call INSTALL,$(TORCH_PACKAGES))
+
+$(STAMPS)/tests: Makefile | $(BIN)/python
+	$(call INSTALL,$(TEST_PACKAGES))
+
+$(STAMPS)/bench: Makefile $(STAMPS)/torch | $(BIN)/python
+	$(call INSTALL,$(BENCH_PACKAGES))
