@@ -1,9 +1,9 @@
 //! Whether two traces say the same, whatever their ids: the test of every round trip.
 
-use crate::args::{Arg, ArgValue, Args, Place};
+use crate::args::{Arg, ArgKey, ArgValue, Args, Place};
 use crate::events::EventRow;
 use crate::ids::{Ident, TrackId};
-use crate::trace::Trace;
+use crate::trace::{Process, Trace, Track};
 
 /// Describes the first difference between two traces, `None` when they say the same.
 ///
@@ -90,15 +90,12 @@ fn has_text_id(trace: &Trace, args: Args) -> bool {
 type Described<'a> = (i64, &'a str, &'a str, String, Vec<(&'a str, Place, Comparable<'a>)>);
 
 fn describe(trace: &Trace, event: EventRow) -> Described<'_> {
-    let args =
-        trace.args(event.args).map(|(key, value)| (trace.str(key.name), key.place, comparable(trace, value)));
-    (
-        event.time.0,
-        trace.str(event.name),
-        trace.category_name(event.category),
-        describe_track(trace, event.track),
-        args.collect(),
-    )
+    let arg = |(key, value): (ArgKey, Arg)| (trace.str(key.name), key.place, comparable(trace, value));
+    let mut args: Vec<_> = trace.args(event.args).map(arg).collect();
+    // Keys beside `args` may stand before or after it: the order counts within each.
+    args.sort_by_key(|(_, place, _)| *place == Place::Args);
+    let track = describe_track(trace, event.track);
+    (event.time.0, trace.str(event.name), trace.category_name(event.category), track, args)
 }
 
 #[derive(Debug, PartialEq)]
@@ -125,22 +122,23 @@ fn describe_track(trace: &Trace, id: TrackId) -> String {
     format!("{}/{}", show(trace.process(track.process).ident), show(track.ident))
 }
 
-/// Every thread with its names, sorted: the order of appearance may differ.
+/// What is said about processes and threads, sorted: the order of appearance may differ. Those that nothing is said
+/// about are compared with the events on them.
 fn describe_tracks(trace: &Trace) -> Vec<String> {
     let text = |id| Option::map_or(id, "-", |id| trace.str(id));
-    let describe = |(index, track): (usize, &crate::trace::Track)| {
-        let process = trace.process(track.process);
-        format!(
-            "{} process ({}, {}, {:?}) thread ({}, {:?})",
-            describe_track(trace, TrackId::at(index)),
-            text(process.name),
-            text(process.labels),
-            process.sort_index,
-            text(track.name),
-            track.sort_index
-        )
+    let process = |process: &Process| {
+        let said = process.name.is_some() || process.labels.is_some() || process.sort_index.is_some();
+        let ident = process.ident.display(trace.strings());
+        let (name, labels) = (text(process.name), text(process.labels));
+        said.then(|| format!("process {ident}: {name}, {labels}, {:?}", process.sort_index))
     };
-    let mut all: Vec<_> = trace.tracks().iter().enumerate().map(describe).collect();
+    let track = |(index, track): (usize, &Track)| {
+        let said = track.name.is_some() || track.sort_index.is_some();
+        let ident = describe_track(trace, TrackId::at(index));
+        said.then(|| format!("thread {ident}: {}, {:?}", text(track.name), track.sort_index))
+    };
+    let processes = trace.processes().iter().filter_map(process);
+    let mut all: Vec<_> = processes.chain(trace.tracks().iter().enumerate().filter_map(track)).collect();
     all.sort();
     all
 }

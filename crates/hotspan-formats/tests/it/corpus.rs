@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use hotspan_store::first_difference;
+
 use crate::{chrome_json, read};
 
 fn corpus() -> Vec<(String, Vec<u8>)> {
@@ -19,7 +21,8 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
 /// Reads content; what can be read must also survive an export.
 fn exercise(content: &[u8]) {
     if let Ok(trace) = read(content) {
-        read(chrome_json(&trace)).expect("the export is readable");
+        let again = read(chrome_json(&trace)).expect("the export is readable");
+        assert_eq!(first_difference(&trace, &again), None, "{}", String::from_utf8_lossy(content));
     }
 }
 
@@ -59,7 +62,7 @@ fn mutations_of_the_corpus_are_read_without_a_panic() {
         b"null",
     ];
     for (_, content) in corpus() {
-        for _ in 0..200 {
+        for _ in 0..1_000 {
             let mut content = content.clone();
             for _ in 0..=random(4) {
                 let at = random(content.len());

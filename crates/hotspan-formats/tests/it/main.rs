@@ -1,6 +1,6 @@
 //! Importers and exporters against real and broken files.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod broken;
 mod chrome_events;
@@ -23,7 +23,9 @@ fn read(content: impl Into<Vec<u8>>) -> Result<Trace, ImportError> {
 fn chrome_json(trace: &Trace) -> Vec<u8> {
     let mut json = Vec::new();
     Chrome.write(trace, &mut json).unwrap();
-    serde_json::from_slice::<serde::de::IgnoredAny>(&json).expect("exported JSON is valid");
+    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&json) {
+        panic!("exported JSON is not valid: {error}: {}", String::from_utf8_lossy(&json));
+    }
     json
 }
 

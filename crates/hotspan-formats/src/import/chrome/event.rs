@@ -3,6 +3,8 @@
 //! The fields are scanned in whatever order they come; args go straight into the builder's columns. Events that are
 //! not valid JSON are left to [`super::repair`].
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
@@ -143,6 +145,7 @@ impl<'b> EventReader<'b> {
                         cursor.next_token()?;
                         match Key::of(name.bytes) {
                             Some(key) => self.field(&mut cursor, key, &mut fields, offset)?,
+                            None if name.escaped => self.other(&mut cursor, &unescape(name.bytes), offset)?,
                             None => self.other(&mut cursor, name.bytes, offset)?,
                         }
                     }
@@ -331,14 +334,14 @@ impl<'b> EventReader<'b> {
             Some(b'B') => self.begin(fields, offset),
             Some(b'E') => self.end(fields, offset),
             Some(b'M') if self.describe(fields, offset) => {}
-            Some(_) => {
+            Some(phase) if phase.is_ascii_graphic() => {
                 let text = self.builder.intern_bytes(event, offset);
                 self.builder.push_verbatim(text);
                 if fields.phase != Some(b'M') {
                     self.builder.losses.add(Loss::KeptVerbatim, Some(offset));
                 }
             }
-            None => self.builder.losses.add(Loss::MissingField, Some(offset)),
+            _ => self.builder.losses.add(Loss::MissingField, Some(offset)),
         }
     }
 
@@ -488,7 +491,11 @@ impl<'b> EventReader<'b> {
     /// Names and sort orders of processes and threads. `false` for metadata of another kind.
     fn describe(&mut self, fields: &Fields<'_>, offset: u64) -> bool {
         let (Some(name), Some(process)) = (fields.name, fields.process) else { return false };
-        let args = fields.args.and_then(|text| serde_json::from_slice::<Value>(text).ok());
+        let text = String::from_utf8_lossy(fields.args.unwrap_or_default());
+        if matches!(text, Cow::Owned(_)) {
+            self.builder.losses.add(Loss::InvalidUtf8, Some(offset));
+        }
+        let args = serde_json::from_str::<Value>(&text).ok();
         let value = |key: &str| args.as_ref().and_then(|args| args.get(key)).cloned();
         let (key, is_sort) = match name.bytes {
             b"process_name" | b"thread_name" => ("name", false),

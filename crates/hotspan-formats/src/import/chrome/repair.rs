@@ -111,7 +111,8 @@ impl Repair<'_> {
         {
             // "01", "1.", "+1": numbers to people, not to JSON.
             self.repairs.numbers += 1;
-            self.out.extend_from_slice(number.to_string().as_bytes());
+            let text = if number.is_finite() { number.to_string() } else { "null".to_owned() };
+            self.out.extend_from_slice(text.as_bytes());
         } else {
             return Err(Stop::Bad);
         }
@@ -222,9 +223,9 @@ mod tests {
 
     #[test]
     fn what_is_not_a_number_becomes_null() {
-        let (text, repairs) = repaired(r#"{"a": NaN, "b": [-Infinity, 01, 1.5,], }"#);
-        assert_eq!(text, r#"{"a":null,"b":[null,1,1.5]}"#);
-        assert_eq!(repairs.numbers, 3);
+        let (text, repairs) = repaired(r#"{"a": NaN, "b": [-Infinity, 01, 1.5, 01e999,], }"#);
+        assert_eq!(text, r#"{"a":null,"b":[null,1,1.5,null]}"#);
+        assert_eq!(repairs.numbers, 4);
     }
 
     #[test]
