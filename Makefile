@@ -22,7 +22,8 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONHOME PYTHONPATH CONDA_PREFIX
 
-TOOLS := 'maturin>=1.9,<2' 'ruff>=0.12' 'mypy>=1.16' 'pytest>=8.3'
+# Linters are pinned: a new version must not turn an old commit red.
+TOOLS := 'maturin>=1.9,<2' ruff==0.17.4 mypy==2.4.1 'pytest>=8.3'
 # The newest torchvision of a given torch is found by pip: each torchvision asks for exactly one torch.
 TORCH_PACKAGES := $(if $(TORCH),torch==$(TORCH),torch) torchvision numpy
 TEST_PACKAGES := pyarrow polars duckdb
