@@ -1,0 +1,412 @@
+//! Records as a trace: the spans, instants, arrows, names and metadata of an export of torch.profiler.
+
+use hashbrown::HashMap;
+use hotspan_store::args::PendingArgs;
+use hotspan_store::{
+    Arg, Args, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, Loss, Place, SpanRow,
+    StringId, Timestamp, TrackId, TraceBuilder,
+};
+
+use crate::clock::{Calibration, Ticks};
+use crate::torch::abi::{self, Functions, Record};
+use crate::torch::inputs::{self, Keyword};
+use crate::torch::session::{AddedSpan, Recording};
+use crate::torch::threads::ThreadRecording;
+
+/// Kineto counts time from the start of a period of this many seconds, so that microseconds keep their fractions in
+/// readers that use floating point.
+const BASE_SECONDS: i64 = 7_889_238;
+
+/// Keys and order as Kineto writes them.
+mod key {
+    pub(super) const EXTERNAL_ID: &[u8] = b"External id";
+    pub(super) const RECORD_FUNCTION: &[u8] = b"Record function id";
+    pub(super) const SEQUENCE: &[u8] = b"Sequence number";
+    pub(super) const FORWARD_THREAD: &[u8] = b"Fwd thread id";
+    pub(super) const CONCRETE: &[u8] = b"Concrete Inputs";
+    pub(super) const TYPES: &[u8] = b"Input type";
+    pub(super) const STRIDES: &[u8] = b"Input Strides";
+    pub(super) const DIMS: &[u8] = b"Input Dims";
+    pub(super) const INDEX: &[u8] = b"Ev Idx";
+    /// Not Kineto's: marks ranges that ended on another thread or by a future.
+    pub(super) const ASYNC: &[u8] = b"Async";
+}
+
+/// Texts of one list of inputs, interned.
+struct InternedInputs {
+    /// Concrete inputs, types, strides, dims; `None` when there are only keyword inputs.
+    positional: Option<[StringId; 4]>,
+    keywords: Vec<(String, Arg)>,
+}
+
+/// An operator that may be an end of an arrow between forward and backward.
+struct Link {
+    time: i64,
+    track: TrackId,
+    torch_thread: u64,
+    forward_thread: u32,
+    sequence: i64,
+}
+
+struct Converter {
+    builder: TraceBuilder,
+    pending: PendingArgs,
+    shim: Functions,
+    calibration: Calibration,
+    base: i64,
+    stopped: Ticks,
+    overload_names: bool,
+    operator: CategoryId,
+    annotation: CategoryId,
+    instant: CategoryId,
+    memory: StringId,
+    out_of_memory: StringId,
+    inputs: Vec<InternedInputs>,
+    links: Vec<Link>,
+    /// Events so far; numbers them as Kineto does.
+    index: i64,
+    operators: i64,
+    unfinished: u64,
+}
+
+/// Converts a recording; chunks give their memory back as they are read.
+pub(crate) fn convert(recording: Recording) -> TraceBuilder {
+    let started = recording.calibration.unix(recording.started).0;
+    let period = BASE_SECONDS * 1_000_000_000;
+    let base = started.div_euclid(period) * period;
+    let mut builder = TraceBuilder::new();
+    let mut converter = Converter {
+        operator: builder.category("cpu_op"),
+        annotation: builder.category("user_annotation"),
+        instant: builder.category("cpu_instant_event"),
+        memory: builder.intern("[memory]"),
+        out_of_memory: builder.intern("[OutOfMemory]"),
+        builder,
+        pending: PendingArgs::default(),
+        shim: recording.shim,
+        calibration: recording.calibration,
+        base,
+        stopped: recording.stopped,
+        overload_names: recording.options.overload_names,
+        inputs: Vec::new(),
+        links: Vec::new(),
+        index: 0,
+        operators: 0,
+        unfinished: 0,
+    };
+    converter.describe(&recording);
+    let process = Ident::Int(i64::from(recording.process));
+    let Recording { threads, mut added, started, stopped, .. } = recording;
+    added.sort_by_key(|span| span.start);
+    for thread in threads {
+        let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.os_thread);
+        added = others;
+        converter.thread(process, thread, mine);
+    }
+    // Spans of threads that ran no operator.
+    while let Some(os_thread) = added.first().map(|span| span.os_thread) {
+        let (mine, others) = added.into_iter().partition(|span| span.os_thread == os_thread);
+        added = others;
+        let track = converter.track(process, os_thread, "");
+        converter.added(track, mine);
+    }
+    converter.arrows();
+    converter.window(started, stopped);
+    let Converter { mut builder, unfinished, .. } = converter;
+    if unfinished > 0 {
+        builder.losses.add_many(Loss::UnfinishedSpan, unfinished, None);
+    }
+    builder
+}
+
+impl Converter {
+    /// Metadata, clock and source, as an importer would set them.
+    fn describe(&mut self, recording: &Recording) {
+        let metadata = &mut self.builder.metadata;
+        metadata.set("schemaVersion", "1");
+        metadata.set("deviceProperties", "[]");
+        for (key, set) in [("profile_memory", recording.options.memory), ("record_shapes", recording.options.shapes)] {
+            if set {
+                metadata.set(key, "1");
+            }
+        }
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        metadata.set("host_name", &serde_json::Value::from(host.trim()).to_string());
+        metadata.set("displayTimeUnit", "\"ms\"");
+        for (key, count) in
+            [("hotspan_dropped_events", recording.dropped()), ("hotspan_dropped_inputs", recording.inputs_dropped())]
+        {
+            if count > 0 {
+                metadata.set(key, &count.to_string());
+            }
+        }
+        self.builder.clock.base_unix = Some(self.base);
+        self.builder.source.format = "hotspan recording".to_owned();
+
+        let process = self.builder.process(Ident::Int(i64::from(recording.process)));
+        let name = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
+        let name = self.builder.intern(name.trim_end());
+        let labels = self.builder.intern("CPU");
+        let described = self.builder.process_mut(process);
+        described.name = Some(name);
+        described.labels = Some(labels);
+        described.sort_index = Some(i64::from(recording.process));
+    }
+
+    fn track(&mut self, process: Ident, os_thread: i64, name: &str) -> TrackId {
+        let track = self.builder.track(process, Ident::Int(os_thread));
+        let name = self.builder.intern(&format!("thread {os_thread} ({name})"));
+        let described = self.builder.track_mut(track);
+        described.name = Some(name);
+        described.sort_index = Some(os_thread);
+        track
+    }
+
+    fn thread(&mut self, process: Ident, thread: ThreadRecording, added: Vec<AddedSpan>) {
+        let track = self.track(process, thread.os_thread, &thread.name);
+        let mut added = added.into_iter().peekable();
+        for part in &thread.chunks {
+            let low = part.low as *const u8;
+            for at in part.chunk.records_down_to(low) {
+                // SAFETY: records from the end of the chunk to `low` were published before recording stopped.
+                match unsafe { Record::read(at) } {
+                    Record::Operator(operator) => {
+                        while let Some(span) = added.next_if(|span| span.start.0 <= operator.start) {
+                            self.added_span(track, &span);
+                        }
+                        // SAFETY: its name and inputs are in chunks that `thread` keeps.
+                        unsafe { self.operator(track, thread.torch_thread, &operator) };
+                    }
+                    Record::Memory(memory) => self.memory(track, &memory),
+                }
+            }
+            part.chunk.discard_records(low);
+        }
+        self.added(track, added.collect());
+    }
+
+    fn added(&mut self, track: TrackId, spans: Vec<AddedSpan>) {
+        for span in spans {
+            self.added_span(track, &span);
+        }
+    }
+
+    fn time(&self, ticks: u64) -> Timestamp {
+        Timestamp(self.calibration.unix(Ticks(ticks)).0 - self.base)
+    }
+
+    fn arg(&mut self, key: &[u8], value: Arg) {
+        self.builder.push_arg(&mut self.pending, Place::Args, key, value);
+    }
+
+    fn commit(&mut self) -> Args {
+        self.builder.push_arg(&mut self.pending, Place::Args, key::INDEX, Arg::Int(self.index));
+        self.index += 1;
+        let args = self.builder.commit_args(&mut self.pending);
+        self.pending.clear();
+        args
+    }
+
+    /// # Safety
+    /// The operator's name and inputs are in memory.
+    unsafe fn operator(&mut self, track: TrackId, torch_thread: u64, operator: &abi::Operator) {
+        // SAFETY: as for this function.
+        let name = unsafe { self.name(operator.name) };
+        // SAFETY: as for this function.
+        let inputs = unsafe { self.inputs(operator.inputs) };
+        let time = self.time(operator.start);
+        let end = if operator.end == 0 {
+            self.unfinished += 1;
+            self.time(self.stopped.0.max(operator.start))
+        } else {
+            self.time(operator.end)
+        };
+        self.operators += 1;
+        self.arg(key::EXTERNAL_ID, Arg::Int(self.operators));
+        let positional = inputs.and_then(|index| self.inputs[index].positional);
+        if positional.is_none() {
+            self.arg(key::RECORD_FUNCTION, Arg::Int(0));
+        }
+        if operator.sequence >= 0 {
+            self.arg(key::SEQUENCE, Arg::Int(operator.sequence));
+            self.arg(key::FORWARD_THREAD, Arg::Int(i64::from(operator.forward_thread)));
+            self.links.push(Link {
+                time: time.0,
+                track,
+                torch_thread,
+                forward_thread: operator.forward_thread,
+                sequence: operator.sequence,
+            });
+        }
+        if let Some([concrete, types, strides, dims]) = positional {
+            self.arg(key::RECORD_FUNCTION, Arg::Int(0));
+            self.arg(key::CONCRETE, Arg::Json(concrete));
+            self.arg(key::TYPES, Arg::Json(types));
+            self.arg(key::STRIDES, Arg::Json(strides));
+            self.arg(key::DIMS, Arg::Json(dims));
+        }
+        if let Some(index) = inputs {
+            for (key, value) in &self.inputs[index].keywords {
+                self.builder.push_arg(&mut self.pending, Place::Args, key.as_bytes(), *value);
+            }
+        }
+        if operator.is_async != 0 {
+            self.arg(key::ASYNC, Arg::Int(1));
+        }
+        let args = self.commit();
+        let category = if operator.kind == abi::KIND_USER_SCOPE { self.annotation } else { self.operator };
+        let event = EventRow { time, name, category, track, args };
+        self.builder.push_span(SpanRow { event, duration: end.since(time) });
+    }
+
+    fn added_span(&mut self, track: TrackId, span: &AddedSpan) {
+        self.operators += 1;
+        self.arg(key::EXTERNAL_ID, Arg::Int(self.operators));
+        self.arg(key::RECORD_FUNCTION, Arg::Int(0));
+        let args = self.commit();
+        let name = self.builder.intern(&span.name);
+        let time = self.time(span.start.0);
+        let event = EventRow { time, name, category: self.annotation, track, args };
+        self.builder.push_span(SpanRow { event, duration: self.time(span.end.0).since(time) });
+    }
+
+    fn memory(&mut self, track: TrackId, memory: &abi::Memory) {
+        self.arg(b"Total Reserved", Arg::Int(memory.total_reserved as i64));
+        self.arg(b"Total Allocated", Arg::Int(memory.total_allocated as i64));
+        self.arg(b"Bytes", Arg::Int(memory.bytes));
+        self.arg(b"Device Id", Arg::Int(i64::from(memory.device_index)));
+        self.arg(b"Device Type", Arg::Int(i64::from(memory.device_type)));
+        let out = memory.kind == abi::KIND_OUT_OF_MEMORY;
+        if !out {
+            self.arg(b"Addr", Arg::Int(memory.address as i64));
+        }
+        let args = self.commit();
+        let name = if out { self.out_of_memory } else { self.memory };
+        let event = EventRow { time: self.time(memory.time), name, category: self.instant, track, args };
+        self.builder.push_instant(InstantRow { event, scope: InstantScope::Thread });
+    }
+
+    /// The id of a name; kept in the name itself, because most operators share few.
+    ///
+    /// # Safety
+    /// `name` is a name the shim wrote, in memory.
+    unsafe fn name(&mut self, name: *mut abi::NameHeader) -> StringId {
+        // SAFETY: the header and the text after it were written before the record that points to them was published.
+        // Nobody but this function reads or writes `cache`.
+        unsafe {
+            let cached = (*name).cache;
+            if cached != 0 {
+                return StringId((cached - 1) as u32);
+            }
+            let text = name.add(1).cast::<u8>();
+            let bytes = std::slice::from_raw_parts(text, (*name).length as usize);
+            let overload = text.add(bytes.len() + 1);
+            let overload = std::slice::from_raw_parts(overload, (*name).overload_length as usize);
+            let id = if self.overload_names && !overload.is_empty() {
+                self.builder.intern_bytes(&[bytes, b".", overload].concat(), 0)
+            } else {
+                self.builder.intern_bytes(bytes, 0)
+            };
+            (*name).cache = u64::from(id.0) + 1;
+            id
+        }
+    }
+
+    /// Where in `self.inputs` the texts of encoded inputs are; decoded once for each distinct list.
+    ///
+    /// # Safety
+    /// `header` is null or inputs the shim wrote, in memory.
+    unsafe fn inputs(&mut self, header: *mut abi::InputsHeader) -> Option<usize> {
+        if header.is_null() {
+            return None;
+        }
+        // SAFETY: as in `name`.
+        let (words, count) = unsafe {
+            if (*header).cache != 0 {
+                return Some((*header).cache as usize - 1);
+            }
+            let items = header.add(1).cast::<u64>();
+            let words = (*header).words as usize - size_of::<abi::InputsHeader>() / 8;
+            (std::slice::from_raw_parts(items, words), (*header).count as usize)
+        };
+        let texts = inputs::decode(words, count, |dtype| self.shim.dtype_name(dtype));
+        let builder = &mut self.builder;
+        let positional = (count > 0)
+            .then(|| [&texts.concrete, &texts.types, &texts.strides, &texts.dims].map(|text| builder.intern(text)));
+        let value = |value: Keyword, builder: &mut TraceBuilder| match value {
+            Keyword::Int(number) => Arg::Int(number),
+            Keyword::Text(text) => Arg::Text(builder.intern(&text)),
+            Keyword::Json(text) => Arg::Json(builder.intern(&text)),
+        };
+        let keywords = texts.keywords.into_iter().map(|(key, keyword)| (key, value(keyword, builder))).collect();
+        self.inputs.push(InternedInputs { positional, keywords });
+        // SAFETY: as in `name`.
+        unsafe { (*header).cache = self.inputs.len() as u64 };
+        Some(self.inputs.len() - 1)
+    }
+
+    /// Arrows from forward operators to the autograd nodes they made: same sequence number, and the thread that ran the
+    /// forward. Of several forward operators with one number the last one made the node.
+    fn arrows(&mut self) {
+        let mut links = std::mem::take(&mut self.links);
+        let numbered: Vec<usize> = {
+            // Each thread is in order already, so this merges a few sorted runs.
+            let mut order: Vec<usize> = (0..links.len()).collect();
+            order.sort_by_key(|&index| links[index].time);
+            order
+        };
+        let mut forward: HashMap<(u64, i64), usize> = HashMap::new();
+        let mut ends: Vec<(usize, i64, FlowPhase)> = Vec::new();
+        for index in numbered {
+            let link = &links[index];
+            if link.forward_thread == 0 {
+                forward.insert((link.torch_thread, link.sequence), index);
+            } else if let Some(start) = forward.remove(&(u64::from(link.forward_thread), link.sequence)) {
+                let id = ends.len() as i64 / 2 + 1;
+                ends.extend([(start, id, FlowPhase::Start), (index, id, FlowPhase::End)]);
+            }
+        }
+        ends.sort_by_key(|&(index, id, _)| (index, id));
+        let name = self.builder.intern("fwdbwd");
+        let category = self.builder.category("fwdbwd");
+        let args = self.builder.no_args();
+        for (index, id, phase) in ends {
+            let Link { time, track, .. } = links[index];
+            let event = EventRow { time: Timestamp(time), name, category, track, args };
+            let binds_enclosing = phase == FlowPhase::End;
+            self.builder.push_flow(FlowRow { event, id, phase, binds_enclosing });
+        }
+        links.clear();
+    }
+
+    /// The span of the recording itself, and marks at its ends.
+    fn window(&mut self, started: Ticks, stopped: Ticks) {
+        let (start, end) = (self.time(started.0), self.time(stopped.0));
+        let word = |builder: &mut TraceBuilder, text: &str| Ident::Text(builder.intern(text));
+        let spans = word(&mut self.builder, "Spans");
+        let profiler = word(&mut self.builder, "PyTorch Profiler");
+        let track = self.builder.track(spans, profiler);
+        let process = self.builder.process(spans);
+        self.builder.process_mut(process).sort_index = Some(536_870_912);
+        self.builder.push_arg(&mut self.pending, Place::Args, b"Op count", Arg::Int(0));
+        let args = self.builder.commit_args(&mut self.pending);
+        self.pending.clear();
+        let name = self.builder.intern("PyTorch Profiler (0)");
+        let category = self.builder.category("Trace");
+        let event = EventRow { time: start, name, category, track, args };
+        self.builder.push_span(SpanRow { event, duration: Duration(end.since(start).0.max(0)) });
+
+        let no_category = self.builder.category("");
+        let args = self.builder.no_args();
+        let traces = (word(&mut self.builder, "Traces"), word(&mut self.builder, "Trace PyTorch Profiler"));
+        let nowhere = (word(&mut self.builder, ""), word(&mut self.builder, ""));
+        let marks =
+            [("Iteration Start: PyTorch Profiler", start, traces), ("Record Window End", end, nowhere)];
+        for (name, time, (process, thread)) in marks {
+            let track = self.builder.track(process, thread);
+            let name = self.builder.intern(name);
+            let event = EventRow { time, name, category: no_category, track, args };
+            self.builder.push_instant(InstantRow { event, scope: InstantScope::Global });
+        }
+    }
+}
