@@ -17,8 +17,10 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <cstdlib>
 #include <new>
 #include <string>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -35,11 +37,14 @@ bool with_ticks = false;
 at::CallbackHandle plain_handle = at::INVALID_CALLBACK_HANDLE;
 at::CallbackHandle inputs_handle = at::INVALID_CALLBACK_HANDLE;
 
-thread_local HotspanThread *this_thread = nullptr;
+// Few bytes, so that they fit where the loader keeps room for libraries that are loaded late: no call to find them.
+__attribute__((tls_model("initial-exec"))) thread_local HotspanThread *this_thread = nullptr;
 thread_local bool thread_is_gone = false;
 thread_local char last_error[256];
 
-// Below this many free bytes a chunk counts as full; every name that is not absurdly long fits.
+constexpr auto kUserScope = static_cast<uint8_t>(at::RecordScope::USER_SCOPE);
+constexpr size_t kLongestName = 1 << 20;
+// Below this many free bytes a chunk counts as full.
 constexpr uint64_t kRoom = 2048;
 // Inputs that need more than this are dropped, and counted.
 constexpr uint64_t kLargeRoom = 65536;
@@ -59,35 +64,73 @@ inline uint64_t ticks() noexcept {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// A record that torch carries from the start of an operator to its end, wherever that is. It lives in a chunk, so
-// "deleting" it only says that torch is done with it.
-struct Record final : at::ObserverContext {
-  union {
-    HotspanOperator op;
-    HotspanMemory memory;
-  };
+static_assert(sizeof(HotspanOperator) == 32 && sizeof(HotspanMemory) == 32 && sizeof(HotspanMemoryTotals) == 32,
+              "all slots have the size Rust expects");
+static_assert(offsetof(HotspanOperator, kind) == offsetof(HotspanMemory, kind) &&
+                  offsetof(HotspanOperator, end) == offsetof(HotspanMemory, address) &&
+                  offsetof(HotspanOperator, end) == offsetof(HotspanMemoryTotals, one),
+              "every slot says in the same place what it is and that it has ended");
+constexpr uint64_t kSlots = 2 * sizeof(HotspanOperator);
 
-  Record() noexcept {}
+// What torch carries from the start of a range to its end, wherever that is: a pointer to the record. Contexts are
+// recycled on the thread that lets go of them; only a thread that nests deeper than ever before allocates.
+struct Context final : at::ObserverContext {
+  HotspanOperator *record = nullptr;
+  Context *next = nullptr;
+
   static void *operator new(size_t, void *place) noexcept { return place; }
-  static void operator delete(void *raw) noexcept {
-    auto *released = static_cast<uint8_t *>(raw) + HOTSPAN_RECORD_SHIM_BYTES + offsetof(HotspanOperator, released);
-    __atomic_store_n(released, 1, __ATOMIC_RELEASE);
-  }
   static void operator delete(void *, void *) noexcept {}
+  static void operator delete(void *raw) noexcept;
 };
 
-static_assert(sizeof(Record) == HOTSPAN_RECORD_BYTES, "the record does not have the size Rust expects");
-static_assert(sizeof(HotspanOperator) == sizeof(HotspanMemory), "both kinds of records have one size");
-static_assert(
-    offsetof(HotspanOperator, kind) == offsetof(HotspanMemory, kind) &&
-        offsetof(HotspanOperator, released) == offsetof(HotspanMemory, released),
-    "the kind and the release mark stand in one place");
+struct FreeContext {
+  FreeContext *next;
+};
+__attribute__((tls_model("initial-exec"))) thread_local FreeContext *free_contexts = nullptr;
+// Contexts of threads that have ended, for those that begin.
+std::atomic<FreeContext *> orphaned_contexts{nullptr};
+
+void Context::operator delete(void *raw) noexcept {
+  free_contexts = new (raw) FreeContext{free_contexts};
+}
+
+__attribute__((noinline, cold)) void make_contexts() noexcept {
+  free_contexts = orphaned_contexts.exchange(nullptr, std::memory_order_acquire);
+  if (free_contexts != nullptr) return;
+  constexpr size_t kCount = 32;
+  auto *block = static_cast<char *>(std::malloc(kCount * sizeof(Context)));
+  for (size_t index = 0; block != nullptr && index < kCount; ++index) {
+    free_contexts = new (block + index * sizeof(Context)) FreeContext{free_contexts};
+  }
+}
+
+inline std::unique_ptr<at::ObserverContext> context_of(HotspanOperator *record) noexcept {
+  if (HOTSPAN_UNLIKELY(free_contexts == nullptr)) make_contexts();
+  FreeContext *place = free_contexts;
+  if (HOTSPAN_UNLIKELY(place == nullptr)) return nullptr;
+  free_contexts = place->next;
+  auto *context = new (place) Context;
+  context->record = record;
+  return std::unique_ptr<at::ObserverContext>(context);
+}
+
+void orphan_contexts() noexcept {
+  FreeContext *last = free_contexts;
+  if (last == nullptr) return;
+  while (last->next != nullptr) last = last->next;
+  FreeContext *first = std::exchange(free_contexts, nullptr);
+  last->next = orphaned_contexts.load(std::memory_order_relaxed);
+  while (!orphaned_contexts.compare_exchange_weak(
+      last->next, first, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
 
 // Says goodbye when the thread ends; touched once in attach.
 struct Goodbye {
   bool touched = false;
   ~Goodbye() {
     thread_is_gone = true;
+    orphan_contexts();
     if (HotspanThread *thread = this_thread) {
       this_thread = nullptr;
       sink->detach(thread);
@@ -112,7 +155,7 @@ inline HotspanThread *current_thread() noexcept {
 }
 
 inline uint64_t room_of(const HotspanThread *thread) noexcept {
-  return static_cast<uint64_t>(thread->records - thread->bytes);
+  return static_cast<uint64_t>(thread->records - thread->blocks);
 }
 
 __attribute__((noinline, cold)) bool grow(HotspanThread *thread, uint64_t room) noexcept {
@@ -120,105 +163,97 @@ __attribute__((noinline, cold)) bool grow(HotspanThread *thread, uint64_t room) 
 }
 
 inline bool has_room(HotspanThread *thread, uint64_t room) noexcept {
-  return room_of(thread) >= room + sizeof(Record) || grow(thread, room);
+  return HOTSPAN_LIKELY(room_of(thread) >= room + kSlots) || grow(thread, room);
 }
 
-// A place for the next record; publish makes it visible once it is whole.
-inline Record *next_record(HotspanThread *thread) noexcept {
-  return new (thread->records - sizeof(Record)) Record;
-}
-
-inline void publish(HotspanThread *thread, Record *record) noexcept {
-  __atomic_store_n(&thread->records, reinterpret_cast<uint8_t *>(record), __ATOMIC_RELEASE);
+template <typename Address>
+inline void publish(Address *&place, void *value) noexcept {
+  __atomic_store_n(&place, static_cast<Address *>(value), __ATOMIC_RELEASE);
 }
 
 inline void count(uint64_t &counter) noexcept {
   __atomic_store_n(&counter, counter + 1, __ATOMIC_RELAXED);
 }
 
-// The overload of an operator, asked for in the way this torch knows: the first of these that compiles.
-template <typename Function>
-auto overload_of(const Function &fn, int) -> decltype(std::string(fn.overload_name())) {
-  return fn.overload_name();
-}
-template <typename Function>
-std::string overload_of(const Function &fn, long) { // before 2.7
-  const auto name = fn.operator_name();
-  return name ? name->overload_name : std::string();
-}
-
-// Copies a name that was not seen before at this address.
-__attribute__((noinline, cold)) const uint8_t *write_name(
-    HotspanThread *thread, HotspanNameSlot *slot, const char *text, const at::RecordFunction &fn) noexcept {
+// Writes a name that is not in its slot; 0: there is no room.
+__attribute__((noinline, cold)) uint32_t write_name(
+    HotspanThread *thread, HotspanNameSlot *slot, const char *text, size_t length, const at::RecordFunction &fn) noexcept {
   std::string overload;
+  bool registered = false;
   try {
-    overload = overload_of(fn, 0);
+    if (auto operator_name = fn.operator_name()) {
+      overload = std::move(operator_name->overload_name);
+      registered = true;
+    }
   } catch (...) {
     // Out of memory: the name goes without.
   }
-  const size_t length = strnlen(text, 1 << 20);
-  const size_t overload_length = overload.size();
-  const size_t bytes = (sizeof(HotspanName) + length + 1 + overload_length + 7) & ~size_t{7};
-  if (!has_room(thread, bytes + kRoom)) return nullptr;
-  uint8_t *at = thread->bytes;
-  auto *name = reinterpret_cast<HotspanName *>(at);
-  *name = {static_cast<uint32_t>(length), static_cast<uint32_t>(overload_length), 0};
-  uint8_t *out = at + sizeof(HotspanName);
-  memcpy(out, text, length);
-  out[length] = 0;
-  memcpy(out + length + 1, overload.data(), overload_length);
-  thread->bytes = at + bytes;
-  *slot = {text, at};
-  return at;
+  const size_t bytes = (sizeof(HotspanBlock) + length + overload.size() + 7) & ~size_t{7};
+  if (!has_room(thread, bytes + kRoom)) return 0;
+  uint8_t *at = thread->blocks;
+  *reinterpret_cast<HotspanBlock *>(at) = {
+      static_cast<uint32_t>(bytes / 8), HOTSPAN_BLOCK_NAME, static_cast<uint32_t>(length),
+      static_cast<uint32_t>(overload.size())};
+  memcpy(at + sizeof(HotspanBlock), text, length);
+  memcpy(at + sizeof(HotspanBlock) + length, overload.data(), overload.size());
+  publish(thread->blocks, at + bytes);
+  *slot = {text, {}, hash_bytes(text, length), ++thread->name_count, registered, {}};
+  memcpy(slot->prefix, text, sizeof slot->prefix);
+  return slot->name;
 }
 
-// An address alone does not identify a name: ranges reuse memory and operators can be unregistered. So the text is
-// compared as well.
-inline const uint8_t *name_of(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
+__attribute__((noinline)) uint32_t find_text(
+    HotspanThread *thread, HotspanNameSlot *slot, const char *text, const at::RecordFunction &fn) noexcept {
+  const size_t length = strnlen(text, kLongestName);
+  if (slot->key == text && slot->hash == hash_bytes(text, length)) return slot->name;
+  return write_name(thread, slot, text, length, fn);
+}
+
+// An address alone does not identify a name: ranges reuse memory, so their text is compared. Operators can be
+// unregistered while recording, but seldom are: for them it is enough to compare the first bytes. Torch holds every name in
+// a std::string, which has room for 16 bytes however short the name is.
+inline uint32_t name_of(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
   const char *text = fn.name();
   const auto key = reinterpret_cast<uintptr_t>(text);
   HotspanNameSlot *slot = &thread->names[(key >> 4 ^ key >> 12) % HOTSPAN_NAME_SLOTS];
-  if (slot->key == text && strcmp(reinterpret_cast<const char *>(slot->name) + sizeof(HotspanName), text) == 0) {
-    return slot->name;
-  }
-  return write_name(thread, slot, text, fn);
+  uint64_t prefix[2];
+  memcpy(prefix, text, sizeof prefix);
+  const bool same = slot->key == text && prefix[0] == slot->prefix[0] && prefix[1] == slot->prefix[1];
+  return HOTSPAN_LIKELY(same && slot->registered) ? slot->name : find_text(thread, slot, text, fn);
 }
 
 // Encodes the inputs, or finds the same ones written before: shapes repeat, so most operators write nothing.
-const uint64_t *inputs_of(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
+__attribute__((noinline)) uint32_t inputs_of(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
   try {
     const auto inputs = fn.inputs();
     const bool ranged = fn.scope() == at::RecordScope::USER_SCOPE;
-    if (inputs.empty() && !ranged) return nullptr;
+    if (inputs.empty() && !ranged) return 0;
     for (const uint64_t room : {kRoom, kLargeRoom}) {
       if (!has_room(thread, room)) break;
-      auto *begin = reinterpret_cast<uint64_t *>(thread->bytes);
-      auto *header = reinterpret_cast<HotspanInputs *>(begin);
-      uint64_t *items = begin + sizeof(HotspanInputs) / 8;
-      InputWriter writer{items, begin + (room_of(thread) - sizeof(Record)) / 8};
+      uint8_t *at = thread->blocks;
+      auto *items = reinterpret_cast<uint64_t *>(at + sizeof(HotspanBlock));
+      InputWriter writer{items, items + (room_of(thread) - kSlots - sizeof(HotspanBlock)) / 8};
       for (const c10::IValue &input : inputs) writer.value(input);
       if (ranged) writer.keywords(fn);
       if (HOTSPAN_UNLIKELY(writer.full)) continue;
-      const size_t count = writer.at - items;
-      if (count == 0) return nullptr;
-      *header = {static_cast<uint32_t>(writer.at - begin), static_cast<uint32_t>(inputs.size()), 0};
-      const uint64_t hash = hash_words(items, count);
-      HotspanInputSlot *slot = &thread->inputs[hash >> 55];
+      const size_t words = writer.at - items;
+      if (words == 0) return 0;
+      const uint64_t hash = hash_words(items, words, inputs.size());
       static_assert(HOTSPAN_INPUT_SLOTS == 1 << (64 - 55), "the top bits of the hash select the slot");
-      const uint64_t *known = slot->inputs;
-      if (slot->hash == hash && known != nullptr && known[0] == begin[0] &&
-          memcmp(known + (items - begin), items, count * 8) == 0) {
-        return known;
-      }
-      *slot = {hash, begin};
-      thread->bytes = reinterpret_cast<uint8_t *>(writer.at);
-      return begin;
+      HotspanInputSlot *slot = &thread->inputs[hash >> 55];
+      if (slot->hash == hash && slot->inputs != 0) return slot->inputs;
+      *reinterpret_cast<HotspanBlock *>(at) = {
+          static_cast<uint32_t>(words + sizeof(HotspanBlock) / 8), HOTSPAN_BLOCK_INPUTS,
+          static_cast<uint32_t>(inputs.size()), 0};
+      publish(thread->blocks, writer.at);
+      *slot = {hash, ++thread->inputs_count, 0};
+      return slot->inputs;
     }
   } catch (...) {
     // A tensor subclass that cannot say its shape.
   }
   count(thread->inputs_dropped);
-  return nullptr;
+  return 0;
 }
 
 // Receives the reports of torch's allocators. Torch casts whatever is in the PROFILER_STATE slot to this base class,
@@ -247,12 +282,13 @@ struct MemoryReporter final : torch::profiler::impl::ProfilerStateBase {
     if (!with_memory.load(std::memory_order_relaxed)) return;
     HotspanThread *thread = current_thread();
     if (thread == nullptr) return;
-    if (HOTSPAN_UNLIKELY(!has_room(thread, kRoom))) return count(thread->dropped);
-    Record *record = next_record(thread);
-    record->memory = {
-        ticks(), reinterpret_cast<uint64_t>(address), allocated, reserved, bytes, device.index(), kind,
-        static_cast<uint8_t>(device.type()), 1, 0};
-    publish(thread, record);
+    if (HOTSPAN_UNLIKELY(!has_room(thread, 0))) return count(thread->dropped);
+    auto *totals = reinterpret_cast<HotspanMemoryTotals *>(thread->records) - 2;
+    *totals = {allocated, 1, reserved, 0};
+    *reinterpret_cast<HotspanMemory *>(totals + 1) = {
+        ticks(), address == nullptr ? 1 : reinterpret_cast<uint64_t>(address), bytes, device.index(),
+        static_cast<uint8_t>(device.type()), kind, 0};
+    publish(thread->records, totals);
   }
 };
 
@@ -291,31 +327,34 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn) noex
   HotspanThread *thread = current_thread();
   if (HOTSPAN_UNLIKELY(thread == nullptr)) return nullptr;
   if (with_memory.load(std::memory_order_relaxed)) listen_to_allocators();
-  if (HOTSPAN_UNLIKELY(!has_room(thread, kRoom))) {
-    count(thread->dropped);
-    return nullptr;
-  }
-  const uint8_t *name = name_of(thread, fn);
-  const uint64_t *inputs = with_inputs ? inputs_of(thread, fn) : nullptr;
+  const uint32_t name = HOTSPAN_LIKELY(has_room(thread, kRoom)) ? name_of(thread, fn) : 0;
+  const uint32_t inputs = with_inputs && name != 0 ? inputs_of(thread, fn) : 0;
   // The inputs may have taken what was left.
-  if (HOTSPAN_UNLIKELY(name == nullptr || !has_room(thread, 0))) {
+  if (HOTSPAN_UNLIKELY(name == 0 || !has_room(thread, 0))) {
     count(thread->dropped);
     return nullptr;
   }
-  Record *record = next_record(thread);
-  record->op = {0, 0, name, inputs, fn.seqNr(), static_cast<uint32_t>(fn.forwardThreadId()),
-                static_cast<uint8_t>(fn.scope()), 0, 0, 0};
-  record->op.start = ticks();
-  publish(thread, record);
-  return std::unique_ptr<at::ObserverContext>(record);
+  auto *record = reinterpret_cast<HotspanOperator *>(thread->records) - 1;
+  const auto sequence = static_cast<uint64_t>(fn.seqNr());
+  const uint64_t forward = fn.forwardThreadId();
+  *record = {0, 0, name, inputs, static_cast<uint32_t>(sequence), static_cast<uint8_t>(sequence >> 32),
+             static_cast<uint8_t>(fn.scope()), static_cast<uint16_t>(forward < 0xffff ? forward : 0xffff)};
+  auto context = context_of(record);
+  record->start = ticks();
+  publish(thread->records, record);
+  return context;
 }
 
 void on_end(const at::RecordFunction &fn, at::ObserverContext *context) noexcept {
   if (context == nullptr) return;
   const uint64_t now = ticks();
-  auto *record = static_cast<Record *>(context);
-  if (HOTSPAN_UNLIKELY(fn.isAsync())) __atomic_store_n(&record->op.async, 1, __ATOMIC_RELAXED);
-  __atomic_store_n(&record->op.end, now, __ATOMIC_RELEASE);
+  HotspanOperator *record = static_cast<Context *>(context)->record;
+  // Only ranges can be asynchronous.
+  if (HOTSPAN_UNLIKELY(record->kind == kUserScope) && fn.isAsync()) {
+    __atomic_store_n(&record->kind, kUserScope | HOTSPAN_KIND_ASYNC, __ATOMIC_RELAXED);
+  }
+  // From here on the record may be gone.
+  __atomic_store_n(&record->end, now, __ATOMIC_RELEASE);
 }
 
 // The profiler of all threads, if there is one: likewise.

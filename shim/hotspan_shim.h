@@ -1,8 +1,9 @@
 /* The C ABI between the torch shim and hotspan-collect: plain structs, plain functions.
  *
- * Rust owns all memory that is written here. The shim fills a thread's chunk from both ends: records (fixed size) grow
- * down from the end, bytes (names, encoded inputs) grow up from the start. When they meet, the shim asks for another
- * chunk through the sink. crates/hotspan-collect/src/torch/abi.rs mirrors this file; `hotspan_shim_abi` tells them apart.
+ * Rust owns all memory that is written here. The shim fills a thread's chunk from both ends: records (slots of 32 bytes)
+ * grow down from the end, blocks (names, encoded inputs) grow up from the start. When they meet, the shim asks for
+ * another chunk through the sink. crates/hotspan-collect/src/torch/abi.rs mirrors this file; `hotspan_shim_abi` tells
+ * them apart. Fresh memory is the largest cost of recording, hence the tight packing.
  */
 #ifndef HOTSPAN_SHIM_H
 #define HOTSPAN_SHIM_H
@@ -16,56 +17,55 @@ extern "C" {
 /* Raised whenever a struct or a function of this file changes. */
 #define HOTSPAN_ABI 1
 
-/* Words before a record that belong to the shim: the pointer to the virtual functions of torch's observer context. */
-#define HOTSPAN_RECORD_BYTES 56
-#define HOTSPAN_RECORD_SHIM_BYTES 8
-
-/* Values of HotspanOperator.kind above the values of at::RecordScope (0 to 9). */
+/* Values of `kind` beside those of at::RecordScope (0 to 9). */
+#define HOTSPAN_KIND_ASYNC 0x40 /* added to the scope of a range that ended as an asynchronous one */
 #define HOTSPAN_KIND_MEMORY 0x80
 #define HOTSPAN_KIND_OUT_OF_MEMORY 0x81
 
-/* An operator, autograd node or user range. */
+/* An operator, autograd node or user range: one slot. */
 typedef struct HotspanOperator {
   uint64_t start;          /* ticks */
   uint64_t end;            /* ticks; 0 while it runs; written atomically, on any thread, even after the session */
-  const uint8_t *name;     /* HotspanName in the bytes of the same thread and session */
-  const uint64_t *inputs;  /* HotspanInputs likewise, or null */
-  int64_t sequence;        /* autograd's sequence number, -1 for none */
-  uint32_t forward_thread; /* torch's number of the thread that ran the forward, 0 for none */
-  uint8_t kind;            /* at::RecordScope */
-  uint8_t async;           /* 1: ended as an asynchronous range */
-  uint8_t released;        /* 1: torch holds no pointer to this record any more; written last, atomically */
-  uint8_t unused;
+  uint32_t name;           /* which block of names of this thread and session, counted from 1 */
+  uint32_t inputs;         /* which block of inputs likewise; 0: none */
+  uint32_t sequence_low;   /* autograd's sequence number; all 40 bits set: none */
+  uint8_t sequence_high;
+  uint8_t kind;            /* at::RecordScope; written atomically by the end of the range */
+  uint16_t forward_thread; /* torch's number of the thread that ran the forward; 0: none, 0xffff: too large to tell */
 } HotspanOperator;
 
-/* An allocation (positive) or a release (negative), laid over the same bytes. */
+/* An allocation (positive) or a release (negative): two slots, this one at the higher address … */
 typedef struct HotspanMemory {
   uint64_t time;
-  uint64_t address;
-  uint64_t total_allocated;
-  uint64_t total_reserved;
+  uint64_t address; /* never 0, like the end of an operator that has ended */
   int64_t bytes;
   int32_t device_index;
-  uint8_t kind;
   uint8_t device_type; /* c10::DeviceType */
-  uint8_t released;    /* always 1 */
-  uint8_t unused;
+  uint8_t kind;
+  uint16_t unused;
 } HotspanMemory;
 
-/* A name: this header, then `length` bytes, a zero, `overload_length` bytes. */
-typedef struct HotspanName {
-  uint32_t length;
-  uint32_t overload_length;
-  uint64_t cache; /* for the reader, written as 0 */
-} HotspanName;
+/* … and this one below. */
+typedef struct HotspanMemoryTotals {
+  uint64_t allocated;
+  uint64_t one; /* where the slot of an operator has its end: this one has ended */
+  uint64_t reserved;
+  uint64_t unused;
+} HotspanMemoryTotals;
 
-/* Encoded inputs: this header, then one item for each input, in 64-bit words.
- * The first word of an item: bits 0-7 tag, 8-15 dtype, 16-23 flags, 32-63 count. */
-typedef struct HotspanInputs {
-  uint32_t words; /* of header and items together */
-  uint32_t count; /* of inputs; those after them are pairs of texts: keyword inputs */
-  uint64_t cache; /* for the reader, written as 0 */
-} HotspanInputs;
+#define HOTSPAN_BLOCK_NAME 1
+#define HOTSPAN_BLOCK_INPUTS 2
+
+/* The head of every block; blocks are aligned to 8 bytes.
+ * A name: `count` bytes, then `more` bytes of the operator's overload.
+ * Inputs: one item for each of `count` inputs, then pairs of items, which are keyword inputs; all in 64-bit words. The
+ * first word of an item: bits 0-7 tag, 8-15 dtype, 16-23 flags, 32-63 count. */
+typedef struct HotspanBlock {
+  uint32_t words; /* of head and content */
+  uint32_t type;
+  uint32_t count;
+  uint32_t more;
+} HotspanBlock;
 
 enum {
   HOTSPAN_INPUT_OTHER = 0,       /* no words: None, strings, devices, ... */
@@ -85,32 +85,41 @@ enum {
 #define HOTSPAN_NAME_SLOTS 256
 #define HOTSPAN_INPUT_SLOTS 512
 
+/* What was written before, so that it need not be written again. Blocks are named by number and compared by hash: the
+ * chunk they are in may be gone already when a thread is late to learn that recording has stopped. */
 typedef struct HotspanNameSlot {
-  const char *key;
-  const uint8_t *name;
+  const char *key;     /* where torch has the name */
+  uint64_t prefix[2];  /* its first bytes */
+  uint64_t hash;       /* of all of it */
+  uint32_t name;
+  uint32_t registered; /* 1: the name of an operator, 0: text that torch may overwrite */
+  uint64_t unused[3];
 } HotspanNameSlot;
 
 typedef struct HotspanInputSlot {
   uint64_t hash;
-  const uint64_t *inputs;
+  uint32_t inputs;
+  uint32_t unused;
 } HotspanInputSlot;
 
-/* What a thread writes to. Only its own thread writes; `records`, `session` and the counts may be read by others. */
+/* What a thread writes to. Only its own thread writes; blocks, records and the counts of losses may be read by others. */
 typedef struct HotspanThread {
-  uint64_t session; /* which session `bytes` and `records` belong to */
-  uint8_t *bytes;   /* the next free byte */
-  uint8_t *records; /* the last record written; published after the record is whole */
+  uint64_t session; /* which session the rest belongs to */
+  uint8_t *blocks;  /* the next free byte; published after the block before it is whole */
+  uint8_t *records; /* the last slot written; published likewise */
   uint64_t dropped; /* records lost because there was no room */
   uint64_t inputs_dropped;
-  HotspanNameSlot names[HOTSPAN_NAME_SLOTS];    /* names written in this session, by address of torch's text */
-  HotspanInputSlot inputs[HOTSPAN_INPUT_SLOTS]; /* inputs written in this session, by hash */
+  uint32_t name_count;
+  uint32_t inputs_count;
+  HotspanNameSlot names[HOTSPAN_NAME_SLOTS];
+  HotspanInputSlot inputs[HOTSPAN_INPUT_SLOTS];
 } HotspanThread;
 
 /* What the shim calls, rarely. None of these may unwind. */
 typedef struct HotspanSink {
   /* The buffer of the calling thread for `session`; null: do not record. `torch_thread` is torch's own number. */
   HotspanThread *(*attach)(uint64_t session, uint64_t torch_thread);
-  /* Makes room for a record and `room` bytes; 0: there is none. */
+  /* Makes room for two slots and `room` bytes; 0: there is none. */
   int32_t (*grow)(HotspanThread *thread, uint64_t room);
   /* The thread of this buffer ends. */
   void (*detach)(HotspanThread *thread);

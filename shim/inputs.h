@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#define HOTSPAN_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define HOTSPAN_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 namespace {
@@ -126,18 +127,32 @@ struct InputWriter {
   }
 };
 
-inline uint64_t hash_words(const uint64_t *words, size_t count) noexcept {
-  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
-  uint64_t first = count, second = ~uint64_t{0};
+// Two numbers become one in a way that spreads every bit: equal hashes are taken for equal content.
+inline uint64_t mix(uint64_t left, uint64_t right) noexcept {
+  const auto product = static_cast<unsigned __int128>(left) * right;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+constexpr uint64_t kFirstOdd = 0xa0761d6478bd642f, kSecondOdd = 0xe7037ed1a0b428db, kThirdOdd = 0x8ebc6af09c88c6e3;
+
+inline uint64_t hash_words(const uint64_t *words, size_t count, uint64_t seed) noexcept {
+  uint64_t hash = seed ^ kThirdOdd;
   size_t index = 0;
   for (; index + 1 < count; index += 2) {
-    first = (first ^ words[index]) * kFactor;
-    second = (second ^ words[index + 1]) * kFactor;
-    first ^= first >> 29;
-    second ^= second >> 31;
+    hash = mix(words[index] ^ kFirstOdd, words[index + 1] ^ hash);
   }
-  if (index < count) first = (first ^ words[index]) * kFactor;
-  return (first ^ (second << 23 | second >> 41)) * kFactor;
+  if (index < count) hash = mix(words[index] ^ kSecondOdd, hash ^ kFirstOdd);
+  return mix(hash ^ kSecondOdd, count ^ kThirdOdd);
+}
+
+inline uint64_t hash_bytes(const char *bytes, size_t length) noexcept {
+  uint64_t hash = length ^ kThirdOdd;
+  for (size_t at = 0; at < length; at += 8) {
+    uint64_t word = 0;
+    memcpy(&word, bytes + at, length - at < 8 ? length - at : 8);
+    hash = mix(word ^ kFirstOdd, hash ^ kSecondOdd);
+  }
+  return mix(hash, kThirdOdd);
 }
 
 } // namespace

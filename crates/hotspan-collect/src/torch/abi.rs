@@ -1,25 +1,23 @@
 //! The C ABI of the shim, mirrored from `shim/hotspan_shim.h`. Changes there are changes here; the number tells.
 
 use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use crate::buffer::RecordShape;
+use crate::buffer::SlotShape;
 
 /// `HOTSPAN_ABI`.
 pub(crate) const ABI: u32 = 1;
 
-/// `HOTSPAN_RECORD_BYTES`, of which the first belong to the shim.
-const RECORD_BYTES: usize = 56;
-const RECORD_SHIM_BYTES: usize = 8;
-
-/// What a chunk must know about records.
-pub(crate) const RECORD_SHAPE: RecordShape = RecordShape {
-    size: RECORD_BYTES,
-    released_at: RECORD_SHIM_BYTES + std::mem::offset_of!(Operator, released),
-};
+/// What a chunk must know about slots.
+pub(crate) const SLOT_SHAPE: SlotShape = SlotShape { size: 32, done_at: std::mem::offset_of!(Operator, end) };
 
 pub(crate) const KIND_USER_SCOPE: u8 = 7;
+pub(crate) const KIND_ASYNC: u8 = 0x40;
 pub(crate) const KIND_MEMORY: u8 = 0x80;
 pub(crate) const KIND_OUT_OF_MEMORY: u8 = 0x81;
+
+/// The number that stands for a thread whose own number is too large.
+pub(crate) const UNKNOWN_THREAD: u16 = 0xffff;
 
 /// `HotspanOperator`.
 #[derive(Clone, Copy, Debug)]
@@ -27,14 +25,20 @@ pub(crate) const KIND_OUT_OF_MEMORY: u8 = 0x81;
 pub(crate) struct Operator {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) name: *mut NameHeader,
-    pub(crate) inputs: *mut InputsHeader,
-    pub(crate) sequence: i64,
-    pub(crate) forward_thread: u32,
+    pub(crate) name: u32,
+    pub(crate) inputs: u32,
+    sequence_low: u32,
+    sequence_high: u8,
     pub(crate) kind: u8,
-    pub(crate) is_async: u8,
-    pub(crate) released: u8,
-    pub(crate) unused: u8,
+    pub(crate) forward_thread: u16,
+}
+
+impl Operator {
+    /// autograd's sequence number, if it has one.
+    pub(crate) fn sequence(&self) -> Option<i64> {
+        let sequence = i64::from(self.sequence_high) << 32 | i64::from(self.sequence_low);
+        (sequence != (1 << 40) - 1).then_some(sequence)
+    }
 }
 
 /// `HotspanMemory`.
@@ -43,77 +47,104 @@ pub(crate) struct Operator {
 pub(crate) struct Memory {
     pub(crate) time: u64,
     pub(crate) address: u64,
-    pub(crate) total_allocated: u64,
-    pub(crate) total_reserved: u64,
     pub(crate) bytes: i64,
     pub(crate) device_index: i32,
-    pub(crate) kind: u8,
     pub(crate) device_type: u8,
-    pub(crate) released: u8,
-    pub(crate) unused: u8,
+    pub(crate) kind: u8,
+    unused: u16,
 }
 
-const _: () = assert!(size_of::<Operator>() == RECORD_BYTES - RECORD_SHIM_BYTES);
-const _: () = assert!(size_of::<Memory>() == size_of::<Operator>());
+/// `HotspanMemoryTotals`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct MemoryTotals {
+    pub(crate) allocated: u64,
+    one: u64,
+    pub(crate) reserved: u64,
+    unused: u64,
+}
+
+const _: () = assert!(size_of::<Operator>() == SLOT_SHAPE.size);
+const _: () = assert!(size_of::<Memory>() == SLOT_SHAPE.size);
+const _: () = assert!(size_of::<MemoryTotals>() == SLOT_SHAPE.size);
 const _: () = assert!(std::mem::offset_of!(Operator, kind) == std::mem::offset_of!(Memory, kind));
-
-/// `HotspanName`.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct NameHeader {
-    pub(crate) length: u32,
-    pub(crate) overload_length: u32,
-    pub(crate) cache: u64,
-}
-
-/// `HotspanInputs`.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct InputsHeader {
-    pub(crate) words: u32,
-    pub(crate) count: u32,
-    pub(crate) cache: u64,
-}
 
 /// A record as the converter reads it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Record {
     Operator(Operator),
-    Memory(Memory),
+    Memory(Memory, MemoryTotals),
 }
 
 impl Record {
-    /// Reads a record.
+    /// Reads the next record of the slots of a chunk.
     ///
     /// # Safety
-    /// `at` is a published record of a chunk that has not been discarded.
-    pub(crate) unsafe fn read(at: *mut u8) -> Self {
-        let operator = at.wrapping_add(RECORD_SHIM_BYTES).cast::<Operator>();
-        // SAFETY: the record is whole and nothing but `end`, `is_async` and `released` changes after it is published;
-        // those are read below, or not at all, with the same atomics that write them.
+    /// `slots` are published slots of a chunk, oldest first.
+    pub(crate) unsafe fn read(slots: &mut impl Iterator<Item = *mut u8>) -> Option<Self> {
+        let slot = slots.next()?.cast::<Operator>();
+        // SAFETY: the slot is whole, and nothing but `end` and `kind` changes after it is published; those are read
+        // with the same atomics that write them.
         unsafe {
-            let kind = (&raw const (*operator).kind).read();
+            let kind = AtomicU8::from_ptr(&raw mut (*slot).kind).load(Ordering::Relaxed);
             if kind >= KIND_MEMORY {
-                return Self::Memory(operator.cast::<Memory>().read());
+                let totals = slots.next()?.cast::<MemoryTotals>();
+                return Some(Self::Memory(slot.cast::<Memory>().read(), totals.read()));
             }
-            let end = std::sync::atomic::AtomicU64::from_ptr(&raw mut (*operator).end);
-            let end = end.load(std::sync::atomic::Ordering::Acquire);
-            let is_async = std::sync::atomic::AtomicU8::from_ptr(&raw mut (*operator).is_async);
-            Self::Operator(Operator {
-                start: (&raw const (*operator).start).read(),
+            // The end first: whoever ends a range writes the kind before it.
+            let end = AtomicU64::from_ptr(&raw mut (*slot).end).load(Ordering::Acquire);
+            let kind = AtomicU8::from_ptr(&raw mut (*slot).kind).load(Ordering::Relaxed);
+            Some(Self::Operator(Operator {
+                start: (*slot).start,
                 end,
-                name: (&raw const (*operator).name).read(),
-                inputs: (&raw const (*operator).inputs).read(),
-                sequence: (&raw const (*operator).sequence).read(),
-                forward_thread: (&raw const (*operator).forward_thread).read(),
+                name: (*slot).name,
+                inputs: (*slot).inputs,
+                sequence_low: (*slot).sequence_low,
+                sequence_high: (*slot).sequence_high,
                 kind,
-                is_async: is_async.load(std::sync::atomic::Ordering::Relaxed),
-                released: 0,
-                unused: 0,
-            })
+                forward_thread: (*slot).forward_thread,
+            }))
         }
     }
 }
+
+/// A block of names or inputs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Block<'a> {
+    /// A name and the overload of its operator.
+    Name(&'a [u8], &'a [u8]),
+    /// How many inputs, and their items.
+    Inputs(usize, &'a [u64]),
+}
+
+/// `HotspanBlock`.
+const BLOCK_WORDS: usize = 2;
+const BLOCK_NAME: u32 = 1;
+const BLOCK_INPUTS: u32 = 2;
+
+impl<'a> Block<'a> {
+    /// The block at the start of `words`, and the words after it. `None`: there is none, or none that is whole.
+    pub(crate) fn read(words: &'a [u64]) -> Option<(Self, &'a [u64])> {
+        let (head, _) = words.split_first_chunk::<BLOCK_WORDS>()?;
+        let halves = |word: u64| (word as u32, (word >> 32) as u32); // as a little-endian processor laid them out
+        let ((length, kind), (count, more)) = (halves(head[0]), halves(head[1]));
+        let (block, rest) = words.split_at_checked(length as usize)?;
+        let content = block.get(BLOCK_WORDS..)?;
+        let block = match kind {
+            BLOCK_NAME => {
+                // SAFETY: any words may be read as bytes.
+                let (_, bytes, _) = unsafe { content.align_to::<u8>() };
+                let (name, rest) = bytes.split_at_checked(count as usize)?;
+                Self::Name(name, rest.get(..more as usize)?)
+            }
+            BLOCK_INPUTS => Self::Inputs(count as usize, content),
+            _ => return None,
+        };
+        Some((block, rest))
+    }
+}
+
+const _: () = assert!(cfg!(target_endian = "little"), "blocks are read as a little-endian processor writes them");
 
 /// Tags of encoded inputs: `HOTSPAN_INPUT_*`.
 pub(crate) mod input {
@@ -131,29 +162,34 @@ pub(crate) mod input {
     pub(crate) const FLAG: u8 = 1;
 }
 
-const NAME_SLOTS: usize = 256;
-const INPUT_SLOTS: usize = 512;
+/// Words of the shim's memory of names and inputs.
+const KNOWN_WORDS: usize = 256 * 8 + 512 * 2;
 
-/// `HotspanThread`. The slots are the shim's; Rust only clears them.
+/// `HotspanThread`. What it knows is the shim's; Rust only clears it.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Thread {
     pub(crate) session: u64,
-    pub(crate) bytes: *mut u8,
+    pub(crate) blocks: *mut u8,
     pub(crate) records: *mut u8,
     pub(crate) dropped: u64,
     pub(crate) inputs_dropped: u64,
-    pub(crate) slots: [u64; 2 * (NAME_SLOTS + INPUT_SLOTS)],
+    pub(crate) name_count: u32,
+    pub(crate) inputs_count: u32,
+    pub(crate) known: [u64; KNOWN_WORDS],
 }
 
 impl Thread {
+    /// A buffer of no session and without room.
     pub(crate) const EMPTY: Self = Self {
         session: 0,
-        bytes: std::ptr::null_mut(),
+        blocks: std::ptr::null_mut(),
         records: std::ptr::null_mut(),
         dropped: 0,
         inputs_dropped: 0,
-        slots: [0; 2 * (NAME_SLOTS + INPUT_SLOTS)],
+        name_count: 0,
+        inputs_count: 0,
+        known: [0; KNOWN_WORDS],
     };
 }
 

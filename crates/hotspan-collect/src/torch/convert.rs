@@ -8,7 +8,7 @@ use hotspan_store::{
 };
 
 use crate::clock::{Calibration, Ticks};
-use crate::torch::abi::{self, Functions, Record};
+use crate::torch::abi::{self, Block, Functions, Record};
 use crate::torch::inputs::{self, Keyword};
 use crate::torch::session::{AddedSpan, Recording};
 use crate::torch::threads::ThreadRecording;
@@ -39,12 +39,18 @@ struct InternedInputs {
     keywords: Vec<(String, Arg)>,
 }
 
+/// The blocks of one thread, interned, in the order that records count them by.
+struct Blocks {
+    names: Vec<StringId>,
+    inputs: Vec<InternedInputs>,
+}
+
 /// An operator that may be an end of an arrow between forward and backward.
 struct Link {
     time: i64,
     track: TrackId,
     torch_thread: u64,
-    forward_thread: u32,
+    forward_thread: u16,
     sequence: i64,
 }
 
@@ -61,7 +67,6 @@ struct Converter {
     instant: CategoryId,
     memory: StringId,
     out_of_memory: StringId,
-    inputs: Vec<InternedInputs>,
     links: Vec<Link>,
     /// Events so far; numbers them as Kineto does.
     index: i64,
@@ -88,7 +93,6 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
         base,
         stopped: recording.stopped,
         overload_names: recording.options.overload_names,
-        inputs: Vec::new(),
         links: Vec::new(),
         index: 0,
         operators: 0,
@@ -164,23 +168,34 @@ impl Converter {
 
     fn thread(&mut self, process: Ident, thread: ThreadRecording, added: Vec<AddedSpan>) {
         let track = self.track(process, thread.os_thread, &thread.name);
+        let (mut names, mut inputs) = (Vec::new(), Vec::new());
+        for part in &thread.parts {
+            let mut words = part.blocks();
+            while let Some((block, rest)) = Block::read(words) {
+                words = rest;
+                match block {
+                    Block::Name(name, overload) => names.push(self.name(name, overload)),
+                    Block::Inputs(count, items) => inputs.push(self.inputs(count, items)),
+                }
+            }
+        }
+        let blocks = Blocks { names, inputs };
         let mut added = added.into_iter().peekable();
-        for part in &thread.chunks {
-            let low = part.low as *const u8;
-            for at in part.chunk.records_down_to(low) {
-                // SAFETY: records from the end of the chunk to `low` were published before recording stopped.
-                match unsafe { Record::read(at) } {
+        // Each part gives its memory back when it is read.
+        for part in thread.parts {
+            let mut slots = part.slots();
+            // SAFETY: these are the slots that were published before recording stopped.
+            while let Some(record) = unsafe { Record::read(&mut slots) } {
+                match record {
                     Record::Operator(operator) => {
                         while let Some(span) = added.next_if(|span| span.start.0 <= operator.start) {
                             self.added_span(track, &span);
                         }
-                        // SAFETY: its name and inputs are in chunks that `thread` keeps.
-                        unsafe { self.operator(track, thread.torch_thread, &operator) };
+                        self.operator(track, thread.torch_thread, &operator, &blocks);
                     }
-                    Record::Memory(memory) => self.memory(track, &memory),
+                    Record::Memory(memory, totals) => self.memory(track, &memory, &totals),
                 }
             }
-            part.chunk.discard_records(low);
         }
         self.added(track, added.collect());
     }
@@ -207,13 +222,10 @@ impl Converter {
         args
     }
 
-    /// # Safety
-    /// The operator's name and inputs are in memory.
-    unsafe fn operator(&mut self, track: TrackId, torch_thread: u64, operator: &abi::Operator) {
-        // SAFETY: as for this function.
-        let name = unsafe { self.name(operator.name) };
-        // SAFETY: as for this function.
-        let inputs = unsafe { self.inputs(operator.inputs) };
+    fn operator(&mut self, track: TrackId, torch_thread: u64, operator: &abi::Operator, blocks: &Blocks) {
+        // Both are counted from 1. What is not there can only be a mistake of the shim; it must not become a panic.
+        let name = blocks.names.get((operator.name as usize).wrapping_sub(1)).copied().unwrap_or_default();
+        let inputs = blocks.inputs.get((operator.inputs as usize).wrapping_sub(1));
         let time = self.time(operator.start);
         let end = if operator.end == 0 {
             self.unfinished += 1;
@@ -223,20 +235,17 @@ impl Converter {
         };
         self.operators += 1;
         self.arg(key::EXTERNAL_ID, Arg::Int(self.operators));
-        let positional = inputs.and_then(|index| self.inputs[index].positional);
+        let positional = inputs.and_then(|inputs| inputs.positional);
         if positional.is_none() {
             self.arg(key::RECORD_FUNCTION, Arg::Int(0));
         }
-        if operator.sequence >= 0 {
-            self.arg(key::SEQUENCE, Arg::Int(operator.sequence));
-            self.arg(key::FORWARD_THREAD, Arg::Int(i64::from(operator.forward_thread)));
-            self.links.push(Link {
-                time: time.0,
-                track,
-                torch_thread,
-                forward_thread: operator.forward_thread,
-                sequence: operator.sequence,
-            });
+        if let Some(sequence) = operator.sequence() {
+            let forward_thread = operator.forward_thread;
+            self.arg(key::SEQUENCE, Arg::Int(sequence));
+            self.arg(key::FORWARD_THREAD, Arg::Int(i64::from(forward_thread)));
+            if forward_thread != abi::UNKNOWN_THREAD {
+                self.links.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
+            }
         }
         if let Some([concrete, types, strides, dims]) = positional {
             self.arg(key::RECORD_FUNCTION, Arg::Int(0));
@@ -245,16 +254,15 @@ impl Converter {
             self.arg(key::STRIDES, Arg::Json(strides));
             self.arg(key::DIMS, Arg::Json(dims));
         }
-        if let Some(index) = inputs {
-            for (key, value) in &self.inputs[index].keywords {
-                self.builder.push_arg(&mut self.pending, Place::Args, key.as_bytes(), *value);
-            }
+        for (key, value) in inputs.map_or(&[][..], |inputs| &inputs.keywords) {
+            self.arg(key.as_bytes(), *value);
         }
-        if operator.is_async != 0 {
+        if operator.kind & abi::KIND_ASYNC != 0 {
             self.arg(key::ASYNC, Arg::Int(1));
         }
         let args = self.commit();
-        let category = if operator.kind == abi::KIND_USER_SCOPE { self.annotation } else { self.operator };
+        let is_range = operator.kind & !abi::KIND_ASYNC == abi::KIND_USER_SCOPE;
+        let category = if is_range { self.annotation } else { self.operator };
         let event = EventRow { time, name, category, track, args };
         self.builder.push_span(SpanRow { event, duration: end.since(time) });
     }
@@ -270,9 +278,9 @@ impl Converter {
         self.builder.push_span(SpanRow { event, duration: self.time(span.end.0).since(time) });
     }
 
-    fn memory(&mut self, track: TrackId, memory: &abi::Memory) {
-        self.arg(b"Total Reserved", Arg::Int(memory.total_reserved as i64));
-        self.arg(b"Total Allocated", Arg::Int(memory.total_allocated as i64));
+    fn memory(&mut self, track: TrackId, memory: &abi::Memory, totals: &abi::MemoryTotals) {
+        self.arg(b"Total Reserved", Arg::Int(totals.reserved as i64));
+        self.arg(b"Total Allocated", Arg::Int(totals.allocated as i64));
         self.arg(b"Bytes", Arg::Int(memory.bytes));
         self.arg(b"Device Id", Arg::Int(i64::from(memory.device_index)));
         self.arg(b"Device Type", Arg::Int(i64::from(memory.device_type)));
@@ -286,63 +294,26 @@ impl Converter {
         self.builder.push_instant(InstantRow { event, scope: InstantScope::Thread });
     }
 
-    /// The id of a name; kept in the name itself, because most operators share few.
-    ///
-    /// # Safety
-    /// `name` is a name the shim wrote, in memory.
-    unsafe fn name(&mut self, name: *mut abi::NameHeader) -> StringId {
-        // SAFETY: the header and the text after it were written before the record that points to them was published.
-        // Nobody but this function reads or writes `cache`.
-        unsafe {
-            let cached = (*name).cache;
-            if cached != 0 {
-                return StringId((cached - 1) as u32);
-            }
-            let text = name.add(1).cast::<u8>();
-            let bytes = std::slice::from_raw_parts(text, (*name).length as usize);
-            let overload = text.add(bytes.len() + 1);
-            let overload = std::slice::from_raw_parts(overload, (*name).overload_length as usize);
-            let id = if self.overload_names && !overload.is_empty() {
-                self.builder.intern_bytes(&[bytes, b".", overload].concat(), 0)
-            } else {
-                self.builder.intern_bytes(bytes, 0)
-            };
-            (*name).cache = u64::from(id.0) + 1;
-            id
+    fn name(&mut self, name: &[u8], overload: &[u8]) -> StringId {
+        if self.overload_names && !overload.is_empty() {
+            self.builder.intern_bytes(&[name, b".", overload].concat(), 0)
+        } else {
+            self.builder.intern_bytes(name, 0)
         }
     }
 
-    /// Where in `self.inputs` the texts of encoded inputs are; decoded once for each distinct list.
-    ///
-    /// # Safety
-    /// `header` is null or inputs the shim wrote, in memory.
-    unsafe fn inputs(&mut self, header: *mut abi::InputsHeader) -> Option<usize> {
-        if header.is_null() {
-            return None;
-        }
-        // SAFETY: as in `name`.
-        let (words, count) = unsafe {
-            if (*header).cache != 0 {
-                return Some((*header).cache as usize - 1);
-            }
-            let items = header.add(1).cast::<u64>();
-            let words = (*header).words as usize - size_of::<abi::InputsHeader>() / 8;
-            (std::slice::from_raw_parts(items, words), (*header).count as usize)
-        };
-        let texts = inputs::decode(words, count, |dtype| self.shim.dtype_name(dtype));
+    fn inputs(&mut self, count: usize, items: &[u64]) -> InternedInputs {
+        let texts = inputs::decode(items, count, |dtype| self.shim.dtype_name(dtype));
         let builder = &mut self.builder;
         let positional = (count > 0)
             .then(|| [&texts.concrete, &texts.types, &texts.strides, &texts.dims].map(|text| builder.intern(text)));
-        let value = |value: Keyword, builder: &mut TraceBuilder| match value {
+        let mut value = |value: Keyword| match value {
             Keyword::Int(number) => Arg::Int(number),
             Keyword::Text(text) => Arg::Text(builder.intern(&text)),
             Keyword::Json(text) => Arg::Json(builder.intern(&text)),
         };
-        let keywords = texts.keywords.into_iter().map(|(key, keyword)| (key, value(keyword, builder))).collect();
-        self.inputs.push(InternedInputs { positional, keywords });
-        // SAFETY: as in `name`.
-        unsafe { (*header).cache = self.inputs.len() as u64 };
-        Some(self.inputs.len() - 1)
+        let keywords = texts.keywords.into_iter().map(|(key, keyword)| (key, value(keyword))).collect();
+        InternedInputs { positional, keywords }
     }
 
     /// Arrows from forward operators to the autograd nodes they made: same sequence number, and the thread that ran the

@@ -22,8 +22,8 @@ pub(crate) struct ThreadRecording {
     pub(crate) torch_thread: u64,
     /// The name the operating system shows.
     pub(crate) name: String,
-    /// In the order written, with the address of the last record in each.
-    pub(crate) chunks: Vec<Part>,
+    /// In the order written.
+    pub(crate) parts: Vec<Part>,
     pub(crate) dropped: u64,
     pub(crate) inputs_dropped: u64,
 }
@@ -31,8 +31,26 @@ pub(crate) struct ThreadRecording {
 /// A chunk as far as it was written.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    pub(crate) chunk: Arc<Chunk>,
-    pub(crate) low: usize,
+    chunk: Arc<Chunk>,
+    /// The address after its last block.
+    blocks_end: usize,
+    /// The address of its last slot.
+    low: usize,
+}
+
+impl Part {
+    /// The slots of records, oldest first.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = *mut u8> + use<> {
+        self.chunk.slots_down_to(self.low)
+    }
+
+    /// The blocks, as words.
+    pub(crate) fn blocks(&self) -> &[u64] {
+        let start = self.chunk.start();
+        let words = self.blocks_end.saturating_sub(start as usize) / 8;
+        // SAFETY: blocks were published up to `blocks_end`, never change after, and the chunk lives as long as this part.
+        unsafe { std::slice::from_raw_parts(start.cast::<u64>(), words) }
+    }
 }
 
 struct Registry {
@@ -136,22 +154,23 @@ impl ThreadBuffer {
             return None;
         }
         state.session = 0;
-        let mut chunks = std::mem::take(&mut state.full);
-        // SAFETY: `records` is only ever written by the shim's atomic store and by `grow`, which waits for the lock
-        // held here; the counters likewise are written atomically.
-        let (low, dropped, inputs_dropped) = unsafe {
+        let mut parts = std::mem::take(&mut state.full);
+        // SAFETY: these are only ever written by the shim's atomic stores and by `add_chunk`, which runs under the lock
+        // held here.
+        let (low, blocks_end, dropped, inputs_dropped) = unsafe {
             let shared = self.shared.get();
             (
                 AtomicPtr::from_ptr(&raw mut (*shared).records).load(Ordering::Acquire) as usize,
+                AtomicPtr::from_ptr(&raw mut (*shared).blocks).load(Ordering::Acquire) as usize,
                 AtomicU64::from_ptr(&raw mut (*shared).dropped).load(Ordering::Relaxed),
                 AtomicU64::from_ptr(&raw mut (*shared).inputs_dropped).load(Ordering::Relaxed),
             )
         };
         // The thread keeps its share of the last chunk until its next event: it may be writing there now.
-        chunks.extend(state.current.clone().map(|chunk| Part { chunk, low }));
+        parts.extend(state.current.clone().map(|chunk| Part { chunk, blocks_end, low }));
         let name = thread_name(state.os_thread).unwrap_or_else(|| state.name.clone());
         let (os_thread, torch_thread) = (state.os_thread, state.torch_thread);
-        Some(ThreadRecording { os_thread, torch_thread, name, chunks, dropped, inputs_dropped })
+        Some(ThreadRecording { os_thread, torch_thread, name, parts, dropped, inputs_dropped })
     }
 
     /// Gives the calling thread, whose buffer this is, a new chunk.
@@ -160,11 +179,11 @@ impl ThreadBuffer {
             Some(chunk) => (chunk.size() * 2).min(LARGEST_CHUNK),
             None => FIRST_CHUNK,
         };
-        let size = size.max(room + 2 * abi::RECORD_SHAPE.size);
+        let size = size.max(room + 4 * abi::SLOT_SHAPE.size);
         let registry = registry();
         let reserve = |left: u64| left.checked_sub(size as u64);
         let reserved = registry.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
-        let Some(chunk) = reserved.ok().and_then(|_| Chunk::new(size, abi::RECORD_SHAPE)) else {
+        let Some(chunk) = reserved.ok().and_then(|_| Chunk::new(size, abi::SLOT_SHAPE)) else {
             registry.is_full.store(true, Ordering::Relaxed);
             return false;
         };
@@ -172,11 +191,11 @@ impl ThreadBuffer {
         // SAFETY: the calling thread owns the buffer; readers of `records` wait for the lock it holds.
         unsafe {
             if let Some(old) = state.current.take() {
-                let low = (*shared).records;
+                let (low, blocks_end) = ((*shared).records as usize, (*shared).blocks as usize);
                 old.set_low(low);
-                state.full.push(Part { chunk: old, low: low as usize });
+                state.full.push(Part { chunk: old, blocks_end, low });
             }
-            (*shared).bytes = chunk.start();
+            AtomicPtr::from_ptr(&raw mut (*shared).blocks).store(chunk.start(), Ordering::Release);
             AtomicPtr::from_ptr(&raw mut (*shared).records).store(chunk.end(), Ordering::Release);
         }
         state.current = Some(Arc::new(chunk));
@@ -236,11 +255,14 @@ impl ThreadBuffer {
         let shared = self.shared.get();
         if let Some(chunk) = state.current.take() {
             // SAFETY: called by the thread that owns the buffer, or when that thread has ended.
-            chunk.set_low(unsafe { (*shared).records });
+            chunk.set_low(unsafe { (*shared).records } as usize);
         }
         state.full.clear();
         // SAFETY: as above; nobody reads the counters before `session` is set.
-        unsafe { shared.write(abi::Thread { session: registry().session.load(Ordering::Relaxed), ..abi::Thread::EMPTY }) };
+        unsafe {
+            shared.write(abi::Thread::EMPTY);
+            (*shared).session = registry().session.load(Ordering::Relaxed);
+        }
     }
 }
 
