@@ -11,6 +11,7 @@ pub(crate) const ABI: u32 = 1;
 /// What a chunk must know about slots.
 pub(crate) const SLOT_SHAPE: SlotShape = SlotShape { size: 32, done_at: std::mem::offset_of!(Operator, end) };
 
+pub(crate) const KIND_BACKWARD: u8 = 1;
 pub(crate) const KIND_USER_SCOPE: u8 = 7;
 pub(crate) const KIND_ASYNC: u8 = 0x40;
 pub(crate) const KIND_MEMORY: u8 = 0x80;
@@ -38,6 +39,16 @@ impl Operator {
     pub(crate) fn sequence(&self) -> Option<i64> {
         let sequence = i64::from(self.sequence_high) << 32 | i64::from(self.sequence_low);
         (sequence != (1 << 40) - 1).then_some(sequence)
+    }
+
+    /// The engine's work on a node, with what the node knows about its forward operator.
+    pub(crate) fn of_node(mut self, node: &Self) -> Self {
+        if node.kind == KIND_BACKWARD {
+            self.sequence_low = node.sequence_low;
+            self.sequence_high = node.sequence_high;
+            self.forward_thread = node.forward_thread;
+        }
+        self
     }
 }
 

@@ -39,10 +39,30 @@ struct InternedInputs {
     keywords: Vec<(String, Arg)>,
 }
 
+#[derive(Clone, Copy, Default)]
+struct Name {
+    id: StringId,
+    is_evaluation: bool,
+}
+
+/// What the autograd engine calls its work on a node. The node itself, recorded next, has the sequence number.
+const EVALUATION: &[u8] = b"autograd::engine::evaluate_function: ";
+
 /// The blocks of one thread, interned, in the order that records count them by.
 struct Blocks {
-    names: Vec<StringId>,
+    names: Vec<Name>,
     inputs: Vec<InternedInputs>,
+}
+
+// Both are counted from 1. What is not there can only be a mistake of the shim; it must not become a panic.
+impl Blocks {
+    fn name(&self, operator: &abi::Operator) -> Name {
+        self.names.get((operator.name as usize).wrapping_sub(1)).copied().unwrap_or_default()
+    }
+
+    fn inputs(&self, operator: &abi::Operator) -> Option<&InternedInputs> {
+        self.inputs.get((operator.inputs as usize).wrapping_sub(1))
+    }
 }
 
 /// An operator that may be an end of an arrow between forward and backward.
@@ -181,6 +201,7 @@ impl Converter {
         }
         let blocks = Blocks { names, inputs };
         let mut added = added.into_iter().peekable();
+        let mut evaluation: Option<abi::Operator> = None;
         // Each part gives its memory back when it is read.
         for part in thread.parts {
             let mut slots = part.slots();
@@ -188,14 +209,25 @@ impl Converter {
             while let Some(record) = unsafe { Record::read(&mut slots) } {
                 match record {
                     Record::Operator(operator) => {
+                        if let Some(waiting) = evaluation.take() {
+                            let waiting = waiting.of_node(&operator);
+                            self.operator(track, thread.torch_thread, &waiting, &blocks);
+                        }
                         while let Some(span) = added.next_if(|span| span.start.0 <= operator.start) {
                             self.added_span(track, &span);
                         }
-                        self.operator(track, thread.torch_thread, &operator, &blocks);
+                        if blocks.name(&operator).is_evaluation {
+                            evaluation = Some(operator);
+                        } else {
+                            self.operator(track, thread.torch_thread, &operator, &blocks);
+                        }
                     }
                     Record::Memory(memory, totals) => self.memory(track, &memory, &totals),
                 }
             }
+        }
+        if let Some(waiting) = evaluation {
+            self.operator(track, thread.torch_thread, &waiting, &blocks);
         }
         self.added(track, added.collect());
     }
@@ -223,9 +255,8 @@ impl Converter {
     }
 
     fn operator(&mut self, track: TrackId, torch_thread: u64, operator: &abi::Operator, blocks: &Blocks) {
-        // Both are counted from 1. What is not there can only be a mistake of the shim; it must not become a panic.
-        let name = blocks.names.get((operator.name as usize).wrapping_sub(1)).copied().unwrap_or_default();
-        let inputs = blocks.inputs.get((operator.inputs as usize).wrapping_sub(1));
+        let name = blocks.name(operator).id;
+        let inputs = blocks.inputs(operator);
         let time = self.time(operator.start);
         let end = if operator.end == 0 {
             self.unfinished += 1;
@@ -294,12 +325,13 @@ impl Converter {
         self.builder.push_instant(InstantRow { event, scope: InstantScope::Thread });
     }
 
-    fn name(&mut self, name: &[u8], overload: &[u8]) -> StringId {
-        if self.overload_names && !overload.is_empty() {
+    fn name(&mut self, name: &[u8], overload: &[u8]) -> Name {
+        let id = if self.overload_names && !overload.is_empty() {
             self.builder.intern_bytes(&[name, b".", overload].concat(), 0)
         } else {
             self.builder.intern_bytes(name, 0)
-        }
+        };
+        Name { id, is_evaluation: name.starts_with(EVALUATION) }
     }
 
     fn inputs(&mut self, count: usize, items: &[u64]) -> InternedInputs {
