@@ -155,7 +155,8 @@ impl<'a> Block<'a> {
     }
 }
 
-const _: () = assert!(cfg!(target_endian = "little"), "blocks are read as a little-endian processor writes them");
+const _: () =
+    assert!(cfg!(target_endian = "little"), "blocks are read as a little-endian processor writes them");
 
 /// Tags of encoded inputs: `HOTSPAN_INPUT_*`.
 pub(crate) mod input {
@@ -236,7 +237,9 @@ impl Functions {
     ///
     /// # Safety
     /// `find` returns the address of the function of that name in a library that is never unloaded.
-    pub(crate) unsafe fn find(find: impl Fn(&str) -> Option<*mut c_void>) -> Result<(u32, Self), &'static str> {
+    pub(crate) unsafe fn find(
+        find: impl Fn(&str) -> Option<*mut c_void>,
+    ) -> Result<(u32, Self), &'static str> {
         macro_rules! function {
             ($name:literal, $type:ty) => {{
                 let address: *mut c_void = find($name).ok_or($name)?;
