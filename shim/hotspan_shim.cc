@@ -159,8 +159,18 @@ bool torch_profiler_is_active() {
   return everywhere != nullptr && !everywhere->config().disabled();
 }
 
-void fail(const char *message) noexcept {
-  strncpy(last_error, message, sizeof last_error - 1);
+// Nothing of torch may be thrown into Rust.
+template <typename Action>
+int32_t guarded(Action action) noexcept {
+  try {
+    action();
+    return HOTSPAN_OK;
+  } catch (const std::exception &error) {
+    strncpy(last_error, error.what(), sizeof last_error - 1);
+  } catch (...) {
+    strncpy(last_error, "an exception of unknown type", sizeof last_error - 1);
+  }
+  return HOTSPAN_FAILED;
 }
 
 } // namespace
@@ -170,51 +180,46 @@ uint32_t hotspan_shim_abi(void) {
 }
 
 int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint32_t flags) {
-  try {
-    if (torch_profiler_is_active()) return HOTSPAN_TORCH_PROFILER_ACTIVE;
+  bool taken = false;
+  const int32_t result = guarded([&] {
+    taken = torch_profiler_is_active();
+    if (taken) return;
     sink = given_sink;
     with_inputs = (flags & HOTSPAN_FLAG_INPUTS) != 0;
     with_ticks = (flags & HOTSPAN_FLAG_TICKS) != 0;
     with_memory.store((flags & HOTSPAN_FLAG_MEMORY) != 0, std::memory_order_relaxed);
+    running_session.store(session, std::memory_order_release);
     // Callbacks are registered once and switched on and off: torch allows that at any time, but not removal.
     at::CallbackHandle &handle = with_inputs ? inputs_handle : plain_handle;
-    running_session.store(session, std::memory_order_release);
     if (handle == at::INVALID_CALLBACK_HANDLE) {
       handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end).needsInputs(with_inputs));
     } else {
       at::reenableCallback(handle);
     }
     if ((flags & HOTSPAN_FLAG_MEMORY) != 0) listen_to_allocators();
-    return HOTSPAN_OK;
-  } catch (const std::exception &error) {
-    running_session.store(0);
-    fail(error.what());
-  } catch (...) {
-    running_session.store(0);
-    fail("an exception of unknown type");
-  }
-  return HOTSPAN_FAILED;
+  });
+  if (result != HOTSPAN_OK) running_session.store(0);
+  return taken ? HOTSPAN_TORCH_PROFILER_ACTIVE : result;
 }
 
 void hotspan_shim_gate(uint64_t session) {
   running_session.store(session, std::memory_order_release);
 }
 
+int32_t hotspan_shim_release_memory(void) {
+  with_memory.store(false, std::memory_order_relaxed);
+  return guarded([] { stop_listening(); });
+}
+
 int32_t hotspan_shim_end(void) {
   running_session.store(0, std::memory_order_release);
   with_memory.store(false, std::memory_order_relaxed);
-  try {
+  return guarded([] {
     for (const at::CallbackHandle handle : {plain_handle, inputs_handle}) {
       if (handle != at::INVALID_CALLBACK_HANDLE) at::disableCallback(handle);
     }
     stop_listening();
-    return HOTSPAN_OK;
-  } catch (const std::exception &error) {
-    fail(error.what());
-  } catch (...) {
-    fail("an exception of unknown type");
-  }
-  return HOTSPAN_FAILED;
+  });
 }
 
 void hotspan_shim_forked(void) {

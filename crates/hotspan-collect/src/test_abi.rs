@@ -60,6 +60,16 @@ pub extern "C" fn hotspan_test_toggle(record: bool) {
     }
 }
 
+/// Stops recording memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn hotspan_test_release_memory() {
+    if let Ok(session) = SESSION.lock()
+        && let Some(session) = &*session
+    {
+        session.release_memory();
+    }
+}
+
 /// The recording clock.
 #[unsafe(no_mangle)]
 pub extern "C" fn hotspan_test_now() -> u64 {
