@@ -1,0 +1,246 @@
+// Torch's side of hotspan's operator collector: turns at::RecordFunction callbacks and allocator reports into plain
+// records. Compiled on the user's machine against the installed torch's own headers, because they are no stable ABI.
+//
+// The hot path (on_start, on_end, reportMemoryUsage) takes no lock, allocates nothing, needs no GIL and never throws.
+// Where records go, how long they live and what they mean is Rust's business: see hotspan_shim.h.
+
+#include "inputs.h"
+#include "memory.h"
+#include "recorder.h"
+
+#include <ATen/record_function.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstring>
+#include <string>
+
+namespace {
+
+constexpr auto kUserScope = static_cast<uint8_t>(at::RecordScope::USER_SCOPE);
+constexpr size_t kLongestName = 1 << 20;
+// Below this many free bytes a chunk counts as full.
+constexpr uint64_t kRoom = 2048;
+// Inputs that need more than this are dropped, and counted.
+constexpr uint64_t kLargeRoom = 65536;
+
+// Writes a name that is not in its slot; 0: there is no room.
+__attribute__((noinline, cold)) uint32_t write_name(
+    HotspanThread *thread, HotspanNameSlot *slot, const char *text, size_t length, const at::RecordFunction &fn) noexcept {
+  std::string overload;
+  bool registered = false;
+  try {
+    if (auto operator_name = fn.operator_name()) {
+      overload = std::move(operator_name->overload_name);
+      registered = true;
+    }
+  } catch (...) {
+    // Out of memory: the name goes without.
+  }
+  const size_t bytes = (sizeof(HotspanBlock) + length + overload.size() + 7) & ~size_t{7};
+  if (!has_room(thread, bytes + kRoom)) return 0;
+  uint8_t *at = thread->blocks;
+  *reinterpret_cast<HotspanBlock *>(at) = {
+      static_cast<uint32_t>(bytes / 8), HOTSPAN_BLOCK_NAME, static_cast<uint32_t>(length),
+      static_cast<uint32_t>(overload.size())};
+  memcpy(at + sizeof(HotspanBlock), text, length);
+  memcpy(at + sizeof(HotspanBlock) + length, overload.data(), overload.size());
+  publish(thread->blocks, at + bytes);
+  *slot = {text, {}, hash_bytes(text, length), ++thread->name_count, registered, {}};
+  memcpy(slot->prefix, text, sizeof slot->prefix);
+  return slot->name;
+}
+
+__attribute__((noinline)) uint32_t find_text(
+    HotspanThread *thread, HotspanNameSlot *slot, const char *text, const at::RecordFunction &fn) noexcept {
+  const size_t length = strnlen(text, kLongestName);
+  if (slot->key == text && slot->hash == hash_bytes(text, length)) return slot->name;
+  return write_name(thread, slot, text, length, fn);
+}
+
+// An address alone does not identify a name: ranges reuse memory, so their text is compared. Operators can be
+// unregistered while recording, but seldom are: for them it is enough to compare the first bytes. Torch holds every name in
+// a std::string, which has room for 16 bytes however short the name is.
+inline uint32_t name_of(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
+  const char *text = fn.name();
+  const auto key = reinterpret_cast<uintptr_t>(text);
+  HotspanNameSlot *slot = &thread->names[(key >> 4 ^ key >> 12) % HOTSPAN_NAME_SLOTS];
+  uint64_t prefix[2];
+  memcpy(prefix, text, sizeof prefix);
+  const bool same = slot->key == text && prefix[0] == slot->prefix[0] && prefix[1] == slot->prefix[1];
+  return HOTSPAN_LIKELY(same && slot->registered) ? slot->name : find_text(thread, slot, text, fn);
+}
+
+// Encodes the inputs, or finds the same ones written before: shapes repeat, so most operators write nothing.
+__attribute__((noinline)) uint32_t inputs_of(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
+  try {
+    const auto inputs = fn.inputs();
+    const bool ranged = fn.scope() == at::RecordScope::USER_SCOPE;
+    if (inputs.empty() && !ranged) return 0;
+    for (const uint64_t room : {kRoom, kLargeRoom}) {
+      if (!has_room(thread, room)) break;
+      uint8_t *at = thread->blocks;
+      auto *items = reinterpret_cast<uint64_t *>(at + sizeof(HotspanBlock));
+      InputWriter writer{items, items + (room_of(thread) - kSlots - sizeof(HotspanBlock)) / 8};
+      for (const c10::IValue &input : inputs) writer.value(input);
+      if (ranged) writer.keywords(fn);
+      if (HOTSPAN_UNLIKELY(writer.full)) continue;
+      const size_t words = writer.at - items;
+      if (words == 0) return 0;
+      const uint64_t hash = hash_words(items, words, inputs.size());
+      static_assert(HOTSPAN_INPUT_SLOTS == 1 << (64 - 55), "the top bits of the hash select the slot");
+      HotspanInputSlot *slot = &thread->inputs[hash >> 55];
+      if (slot->hash == hash && slot->inputs != 0) return slot->inputs;
+      *reinterpret_cast<HotspanBlock *>(at) = {
+          static_cast<uint32_t>(words + sizeof(HotspanBlock) / 8), HOTSPAN_BLOCK_INPUTS,
+          static_cast<uint32_t>(inputs.size()), 0};
+      publish(thread->blocks, writer.at);
+      *slot = {hash, ++thread->inputs_count, 0};
+      return slot->inputs;
+    }
+  } catch (...) {
+    // A tensor subclass that cannot say its shape.
+  }
+  count(thread->inputs_dropped);
+  return 0;
+}
+
+at::CallbackHandle plain_handle = at::INVALID_CALLBACK_HANDLE;
+at::CallbackHandle inputs_handle = at::INVALID_CALLBACK_HANDLE;
+thread_local char last_error[256];
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn) noexcept {
+  HotspanThread *thread = current_thread();
+  if (HOTSPAN_UNLIKELY(thread == nullptr)) return nullptr;
+  if (with_memory.load(std::memory_order_relaxed)) listen_to_allocators();
+  const uint32_t name = HOTSPAN_LIKELY(has_room(thread, kRoom)) ? name_of(thread, fn) : 0;
+  const uint32_t inputs = with_inputs && name != 0 ? inputs_of(thread, fn) : 0;
+  // The inputs may have taken what was left.
+  if (HOTSPAN_UNLIKELY(name == 0 || !has_room(thread, 0))) {
+    count(thread->dropped);
+    return nullptr;
+  }
+  auto *record = reinterpret_cast<HotspanOperator *>(thread->records) - 1;
+  const auto sequence = static_cast<uint64_t>(fn.seqNr());
+  const uint64_t forward = fn.forwardThreadId();
+  *record = {0, 0, name, inputs, static_cast<uint32_t>(sequence), static_cast<uint8_t>(sequence >> 32),
+             static_cast<uint8_t>(fn.scope()), static_cast<uint16_t>(forward < 0xffff ? forward : 0xffff)};
+  auto context = context_of(record, thread);
+  record->start = ticks();
+  publish(thread->records, record);
+  return context;
+}
+
+void on_end(const at::RecordFunction &fn, at::ObserverContext *context) noexcept {
+  if (context == nullptr) return;
+  const uint64_t now = ticks();
+  const auto *started = static_cast<Context *>(context);
+  HotspanOperator *record = started->record;
+  // Asynchronous is what ends on another thread, or what says so; of those that may, only ranges do.
+  if (HOTSPAN_UNLIKELY(started->thread != this_thread || (record->kind == kUserScope && fn.isAsync()))) {
+    __atomic_store_n(&record->kind, record->kind | HOTSPAN_KIND_ASYNC, __ATOMIC_RELAXED);
+  }
+  // From here on the record may be gone.
+  __atomic_store_n(&record->end, now, __ATOMIC_RELEASE);
+}
+
+// The profiler of all threads, if there is one: likewise.
+template <typename State>
+auto global_profiler(int) -> decltype(State::getGlobal()) {
+  return State::getGlobal();
+}
+template <typename State>
+auto global_profiler(long) -> decltype(State::get(true)) { // up to 2.11, at least
+  return State::get(true);
+}
+
+bool torch_profiler_is_active() {
+  if (torch::profiler::impl::profilerEnabled()) return true;
+  const auto everywhere = global_profiler<torch::profiler::impl::ProfilerStateBase>(0);
+  return everywhere != nullptr && !everywhere->config().disabled();
+}
+
+// Nothing of torch may be thrown into Rust.
+template <typename Action>
+int32_t guarded(Action action) noexcept {
+  try {
+    action();
+    return HOTSPAN_OK;
+  } catch (const std::exception &error) {
+    strncpy(last_error, error.what(), sizeof last_error - 1);
+  } catch (...) {
+    strncpy(last_error, "an exception of unknown type", sizeof last_error - 1);
+  }
+  return HOTSPAN_FAILED;
+}
+
+} // namespace
+
+uint32_t hotspan_shim_abi(void) {
+  return HOTSPAN_ABI;
+}
+
+int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint32_t flags) {
+  bool taken = false;
+  const int32_t result = guarded([&] {
+    taken = torch_profiler_is_active();
+    if (taken) return;
+    sink = given_sink;
+    with_inputs = (flags & HOTSPAN_FLAG_INPUTS) != 0;
+    with_ticks = (flags & HOTSPAN_FLAG_TICKS) != 0;
+    with_memory.store((flags & HOTSPAN_FLAG_MEMORY) != 0, std::memory_order_relaxed);
+    running_session.store(session, std::memory_order_release);
+    // Callbacks are registered once and switched on and off: torch allows that at any time, but not removal.
+    at::CallbackHandle &handle = with_inputs ? inputs_handle : plain_handle;
+    if (handle == at::INVALID_CALLBACK_HANDLE) {
+      handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end).needsInputs(with_inputs));
+    } else {
+      at::reenableCallback(handle);
+    }
+    if ((flags & HOTSPAN_FLAG_MEMORY) != 0) listen_to_allocators();
+  });
+  if (result != HOTSPAN_OK) running_session.store(0);
+  return taken ? HOTSPAN_TORCH_PROFILER_ACTIVE : result;
+}
+
+void hotspan_shim_gate(uint64_t session) {
+  running_session.store(session, std::memory_order_release);
+}
+
+int32_t hotspan_shim_release_memory(void) {
+  with_memory.store(false, std::memory_order_relaxed);
+  return guarded([] { stop_listening(); });
+}
+
+int32_t hotspan_shim_end(void) {
+  running_session.store(0, std::memory_order_release);
+  with_memory.store(false, std::memory_order_relaxed);
+  return guarded([] {
+    for (const at::CallbackHandle handle : {plain_handle, inputs_handle}) {
+      if (handle != at::INVALID_CALLBACK_HANDLE) at::disableCallback(handle);
+    }
+    stop_listening();
+  });
+}
+
+void hotspan_shim_forked(void) {
+  running_session.store(0, std::memory_order_relaxed);
+  with_memory.store(false, std::memory_order_relaxed);
+  this_thread = nullptr;
+  Listeners::forget_parent();
+}
+
+const char *hotspan_shim_dtype(uint8_t dtype, uint64_t *length) {
+  *length = 0;
+  if (dtype >= static_cast<uint8_t>(c10::ScalarType::NumOptions)) return "";
+  try {
+    const auto name = c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(dtype)).name();
+    *length = name.size();
+    return name.data();
+  } catch (...) {
+    return ""; // a dtype of which no tensor can be made
+  }
+}
+
+const char *hotspan_shim_error(void) {
+  return last_error;
+}
