@@ -9,7 +9,7 @@ use crate::events::{
     Counters, CountersBuilder, EventRow, FlowRow, Flows, FlowsBuilder, InstantRow, Instants, InstantsBuilder,
     SpanRow, Spans, SpansBuilder,
 };
-use crate::ids::{CategoryId, Ident, ProcessId, StringId, TrackId};
+use crate::ids::{CategoryId, Ident, LayoutId, ProcessId, StringId, TrackId};
 use crate::losses::{Loss, Losses};
 use crate::metadata::{Clock, Metadata, Source};
 use crate::string_table::StringTable;
@@ -181,6 +181,13 @@ impl TraceBuilder {
             let key = self.strings.get(key).to_owned();
             self.args.push(&mut self.strings, pending, place, key.as_bytes(), value);
         }
+    }
+
+    /// Stores the args of an event that has the keys of an earlier one, by the layout that one got. `None`: the values
+    /// are not of those types, and the event needs [`Self::push_arg`].
+    #[inline]
+    pub fn repeat_args(&mut self, layout: LayoutId, values: &[Arg]) -> Option<Args> {
+        self.args.append_row(layout, values)
     }
 
     /// Adds a span.

@@ -57,6 +57,8 @@ losses! {
     TruncatedFile: "truncated_file", Loss, "the file ends before its end: the recording or the copy was cut off";
     DamagedChunk: "damaged_chunk", Loss, "parts of the file whose checksum or structure is wrong; what follows them is not read";
     UnknownLoss: "unknown_loss", Loss, "losses that a newer hotspan counted under names this version does not know";
+    BufferFull: "buffer_full", Loss, "events not recorded because the memory limit of the recording was reached";
+    InputsDropped: "inputs_dropped", Loss, "operators whose inputs were too large to record, or could not be read";
     UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
     UnfinishedSpan: "unfinished_span", Repair, "spans without an end, closed at the last moment of the trace";
     RepairedString: "repaired_string", Repair, "strings with unescaped quotes, backslashes or control characters, read as meant";

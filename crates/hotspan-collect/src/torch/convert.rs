@@ -3,8 +3,8 @@
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, Args, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, Loss,
-    Place, SpanRow, StringId, Timestamp, TraceBuilder, TrackId,
+    Arg, Args, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, LayoutId,
+    Loss, Place, SpanRow, StringId, Timestamp, TraceBuilder, TrackId,
 };
 
 use crate::clock::{Calibration, Ticks};
@@ -88,6 +88,8 @@ struct Converter {
     memory: StringId,
     out_of_memory: StringId,
     links: Vec<Link>,
+    /// Of the four combinations of an operator's keys, once they have been seen.
+    layouts: [Option<LayoutId>; 4],
     /// Events so far; numbers them as Kineto does.
     index: i64,
     operators: i64,
@@ -114,6 +116,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
         stopped: recording.stopped,
         overload_names: recording.options.overload_names,
         links: Vec::new(),
+        layouts: [None; 4],
         index: 0,
         operators: 0,
         unfinished: 0,
@@ -159,12 +162,11 @@ impl Converter {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         metadata.set("host_name", &serde_json::Value::from(host.trim()).to_string());
         metadata.set("displayTimeUnit", "\"ms\"");
-        for (key, count) in [
-            ("hotspan_dropped_events", recording.dropped()),
-            ("hotspan_dropped_inputs", recording.inputs_dropped()),
-        ] {
+        for (loss, count) in
+            [(Loss::BufferFull, recording.dropped()), (Loss::InputsDropped, recording.inputs_dropped())]
+        {
             if count > 0 {
-                metadata.set(key, &count.to_string());
+                self.builder.losses.add_many(loss, count, None);
             }
         }
         self.builder.clock.base_unix = Some(self.base);
@@ -268,37 +270,77 @@ impl Converter {
             self.time(operator.end)
         };
         self.operators += 1;
-        self.arg(key::EXTERNAL_ID, Arg::Int(self.operators));
-        let positional = inputs.and_then(|inputs| inputs.positional);
-        if positional.is_none() {
-            self.arg(key::RECORD_FUNCTION, Arg::Int(0));
-        }
-        if let Some(sequence) = operator.sequence() {
+        let sequence = operator.sequence();
+        if let Some(sequence) = sequence
+            && operator.forward_thread != abi::UNKNOWN_THREAD
+        {
             let forward_thread = operator.forward_thread;
-            self.arg(key::SEQUENCE, Arg::Int(sequence));
-            self.arg(key::FORWARD_THREAD, Arg::Int(i64::from(forward_thread)));
-            if forward_thread != abi::UNKNOWN_THREAD {
-                self.links.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
-            }
+            self.links.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
         }
-        if let Some([concrete, types, strides, dims]) = positional {
-            self.arg(key::RECORD_FUNCTION, Arg::Int(0));
-            self.arg(key::CONCRETE, Arg::Json(concrete));
-            self.arg(key::TYPES, Arg::Json(types));
-            self.arg(key::STRIDES, Arg::Json(strides));
-            self.arg(key::DIMS, Arg::Json(dims));
-        }
-        for (key, value) in inputs.map_or(&[][..], |inputs| &inputs.keywords) {
-            self.arg(key.as_bytes(), *value);
-        }
-        if operator.kind & abi::KIND_ASYNC != 0 {
-            self.arg(key::ASYNC, Arg::Int(1));
-        }
-        let args = self.commit();
+        let sequence = sequence.map(|sequence| [sequence, i64::from(operator.forward_thread)]);
+        let args = self.operator_args(sequence, inputs, operator.kind & abi::KIND_ASYNC != 0);
         let is_range = operator.kind & !abi::KIND_ASYNC == abi::KIND_USER_SCOPE;
         let category = if is_range { self.annotation } else { self.operator };
         let event = EventRow { time, name, category, track, args };
         self.builder.push_span(SpanRow { event, duration: end.since(time) });
+    }
+
+    /// Kineto's keys come in four combinations; each is looked up once and its rows are appended after that.
+    fn operator_args(
+        &mut self,
+        sequence: Option<[i64; 2]>,
+        inputs: Option<&InternedInputs>,
+        is_async: bool,
+    ) -> Args {
+        let positional = inputs.and_then(|inputs| inputs.positional);
+        let keywords = inputs.map_or(&[][..], |inputs| &inputs.keywords);
+        let mut row = [(&[][..], Arg::Int(0)); 9];
+        let mut length = 0;
+        let mut put = |key: &'static [u8], value: Arg| {
+            row[length] = (key, value);
+            length += 1;
+        };
+        put(key::EXTERNAL_ID, Arg::Int(self.operators));
+        if positional.is_none() {
+            put(key::RECORD_FUNCTION, Arg::Int(0));
+        }
+        if let Some([sequence, forward_thread]) = sequence {
+            put(key::SEQUENCE, Arg::Int(sequence));
+            put(key::FORWARD_THREAD, Arg::Int(forward_thread));
+        }
+        if let Some([concrete, types, strides, dims]) = positional {
+            put(key::RECORD_FUNCTION, Arg::Int(0));
+            put(key::CONCRETE, Arg::Json(concrete));
+            put(key::TYPES, Arg::Json(types));
+            put(key::STRIDES, Arg::Json(strides));
+            put(key::DIMS, Arg::Json(dims));
+        }
+        let plain = keywords.is_empty() && !is_async;
+        let combination = usize::from(positional.is_some()) * 2 + usize::from(sequence.is_some());
+        if let (true, Some(layout)) = (plain, self.layouts[combination]) {
+            let mut values = row.map(|(_, value)| value);
+            let mut all = [Arg::Int(0); 10];
+            all[..9].swap_with_slice(&mut values);
+            all[length] = Arg::Int(self.index);
+            if let Some(args) = self.builder.repeat_args(layout, &all[..=length]) {
+                self.index += 1;
+                return args;
+            }
+        }
+        for &(key, value) in &row[..length] {
+            self.arg(key, value);
+        }
+        for (key, value) in keywords {
+            self.arg(key.as_bytes(), *value);
+        }
+        if is_async {
+            self.arg(key::ASYNC, Arg::Int(1));
+        }
+        let args = self.commit();
+        if plain {
+            self.layouts[combination] = Some(args.layout);
+        }
+        args
     }
 
     fn added_span(&mut self, track: TrackId, span: &AddedSpan) {
@@ -356,6 +398,9 @@ impl Converter {
     /// forward. Of several forward operators with one number the last one made the node.
     fn arrows(&mut self) {
         let links = std::mem::take(&mut self.links);
+        if links.iter().all(|link| link.forward_thread == 0) {
+            return;
+        }
         // Each thread is in order already, so this merges a few sorted runs.
         let mut in_time: Vec<usize> = (0..links.len()).collect();
         in_time.sort_by_key(|&index| links[index].time);

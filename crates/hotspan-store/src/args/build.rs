@@ -154,6 +154,15 @@ impl ArgsBuilder {
             .unwrap_or_else(|| self.keys_to(pending.node).into_iter().zip(values).map(entry).collect())
     }
 
+    /// Appends a row whose values have the types of the layout's keys.
+    #[inline]
+    pub(crate) fn append_row(&mut self, layout: LayoutId, values: &[Arg]) -> Option<Args> {
+        let keys = &self.layouts[layout.index()].keys;
+        let fits = keys.len() == values.len()
+            && keys.iter().zip(values).all(|(key, value)| key.kind == value.kind());
+        fits.then(|| self.append(layout, values))
+    }
+
     /// Stores the event's args and says where.
     #[inline]
     pub(crate) fn commit(&mut self, strings: &mut StringTable, pending: &mut PendingArgs) -> Args {
