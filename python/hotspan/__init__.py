@@ -3,7 +3,7 @@
 ``hotspan.open("trace.json.gz")`` opens a Kineto or Chrome trace of any size; its ``key_averages()`` is torch's.
 """
 
-from hotspan._core import Average, Event, Events, HotspanError, Spans, TraceFormatError
+from hotspan._core import Average, Event, Events, HotspanError, Spans, TraceFormatError, __version__
 from hotspan.event_list import EventList
 from hotspan.trace import Trace, open
 
@@ -16,5 +16,6 @@ __all__ = [
     "Spans",
     "Trace",
     "TraceFormatError",
+    "__version__",
     "open",
 ]

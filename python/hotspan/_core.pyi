@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+__version__: str
+
 class HotspanError(Exception):
     """Anything that goes wrong in hotspan."""
 

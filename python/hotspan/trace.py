@@ -14,7 +14,7 @@ from hotspan.event_list import EventList
 class CategoryTotal(NamedTuple):
     """The spans of one category."""
 
-    count: int
+    spans: int
     total_ns: int
 
 
@@ -29,7 +29,7 @@ class Kernel(NamedTuple):
     """One kernel, copy or fill by name; times in microseconds."""
 
     name: str
-    count: int
+    calls: int
     total: float
     min: float
     max: float

@@ -26,6 +26,10 @@ mod _core {
 
     #[pymodule_export]
     use super::run_cli;
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }
 
 /// Runs the command line and returns its exit code.

@@ -1,6 +1,6 @@
 //! What can go wrong in a command, with its exit code.
 
-use std::io;
+use std::io::{self, Write};
 
 use hotspan_analyze::table::TableError;
 use hotspan_formats::{ExportError, OpenError};
@@ -24,6 +24,14 @@ pub enum CommandError {
     /// A folder holds no trace.
     #[error("no traces in {0}")]
     NoTraces(String),
+    /// Some of several files could not be read; each was reported already.
+    #[error("{failed} of {of} files could not be read")]
+    SomeFailed {
+        /// How many could not.
+        failed: usize,
+        /// How many there are.
+        of: usize,
+    },
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
@@ -47,5 +55,14 @@ impl CommandError {
             Self::Table(TableError::UnknownSortKey { .. }) | Self::Usage(_) => 2,
             _ => 1,
         }
+    }
+}
+
+/// Says on stderr what went wrong and what to do about it.
+pub(crate) fn report(error: &CommandError) {
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "error: {error}");
+    if let Some(hint) = error.hint() {
+        let _ = writeln!(stderr, "hint: {hint}");
     }
 }

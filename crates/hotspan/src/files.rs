@@ -12,7 +12,7 @@ const ENDINGS: [&str; 2] = [".json", ".hotspan"];
 const COMPRESSIONS: [&str; 3] = ["", ".gz", ".zst"];
 
 /// The traces that `paths` name, folders expanded, in order.
-pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -54,6 +54,40 @@ fn is_trace_name(name: &str) -> bool {
             .is_some_and(|name| ENDINGS.iter().any(|ending| name.ends_with(ending)))
     };
     !name.starts_with('.') && COMPRESSIONS.iter().any(ends)
+}
+
+/// Opens the traces that `paths` name, one after the other. One of several that cannot be opened is reported and
+/// passed over, and makes the whole fail in the end.
+pub(crate) fn for_each(
+    paths: &[PathBuf],
+    mut action: impl FnMut(&Path, &Trace, Position) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let paths = expand(paths)?;
+    let several = paths.len() > 1;
+    let (mut opened, mut failed) = (0, 0);
+    for path in &paths {
+        match open(path) {
+            Ok(trace) => {
+                action(path, &trace, Position { first: opened == 0, several })?;
+                opened += 1;
+            }
+            Err(error) if several => {
+                crate::error::report(&error);
+                failed += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if failed > 0 { Err(CommandError::SomeFailed { failed, of: paths.len() }) } else { Ok(()) }
+}
+
+/// Which of several traces one is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    /// Nothing was shown before it.
+    pub(crate) first: bool,
+    /// There are more.
+    pub(crate) several: bool,
 }
 
 /// Opens one trace with a progress bar, and says on stderr what is missing in it.

@@ -31,17 +31,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     let mut output = io::BufWriter::new(io::stdout().lock());
-    let result = commands::run(cli.command, &mut output).and_then(|()| Ok(output.flush()?));
-    match result {
+    let result = commands::run(cli.command, &mut output);
+    // What a command has to show is shown, also when it failed in the end.
+    let flushed = output.flush().map_err(CommandError::from);
+    match result.and(flushed) {
         Ok(()) => 0,
         // Whoever read our output has seen enough.
         Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Err(error) => {
-            let mut stderr = io::stderr().lock();
-            let _ = writeln!(stderr, "error: {error}");
-            if let Some(hint) = error.hint() {
-                let _ = writeln!(stderr, "hint: {hint}");
-            }
+            error::report(&error);
             error.exit_code()
         }
     }

@@ -29,22 +29,21 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
     let mut objects = Vec::new();
-    for (index, path) in files::expand(&arguments.files)?.iter().enumerate() {
-        let trace = files::open(path)?;
-        let summary = summary(&trace);
+    let result = files::for_each(&arguments.files, |path, trace, position| {
+        let summary = summary(trace);
         if arguments.json {
-            objects.push(as_json(path, &trace, &summary));
-            continue;
+            objects.push(as_json(path, trace, &summary));
+            return Ok(());
         }
-        if index > 0 {
+        if !position.first {
             writeln!(output)?;
         }
-        print(path, &trace, &summary, output)?;
-    }
+        print(path, trace, &summary, output)
+    });
     if arguments.json {
         writeln!(output, "{:#}", Value::Array(objects))?;
     }
-    Ok(())
+    result
 }
 
 fn print(path: &Path, trace: &Trace, summary: &Summary, output: &mut dyn Write) -> Result<(), CommandError> {

@@ -64,42 +64,37 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
-    let paths = files::expand(&arguments.files)?;
-    let several = paths.len() > 1;
+    let Format { json, csv, markdown } = arguments.format;
     let mut objects = Vec::new();
-    for (index, path) in paths.iter().enumerate() {
-        let trace = files::open(path)?;
-        let Format { json, csv, markdown } = arguments.format;
-        if several && !json && !csv {
-            writeln!(output, "{}{}\n", if index > 0 { "\n" } else { "" }, files::heading(path, &trace))?;
+    let result = files::for_each(&arguments.files, |path, trace, position| {
+        if position.several && !json && !csv {
+            writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, trace))?;
         }
         let is_torch_table = matches!(arguments.by, By::Op | By::Shape | By::Stack);
         if is_torch_table && !json && !csv && !markdown {
-            output.write_all(torch_table(&trace, arguments)?.as_bytes())?;
-            continue;
+            return Ok(output.write_all(torch_table(trace, arguments)?.as_bytes())?);
         }
-        let report = report(&trace, arguments)?;
+        let report = report(trace, arguments)?;
         let rank = trace.distributed().and_then(|distributed| distributed.rank);
+        let file = path.display().to_string();
         if json {
-            objects.push(json!({
-                "file": path.display().to_string(), "rank": rank, "rows": present::json_rows(&report),
-            }));
-        } else if csv {
-            let rank = rank.map_or(String::new(), |rank| rank.to_string());
-            let prefix = [("file", path.display().to_string()), ("rank", rank)];
-            output.write_all(
-                present::csv(&report, if several { &prefix } else { &[] }, index == 0).as_bytes(),
-            )?;
-        } else if markdown {
-            output.write_all(present::markdown(&report).as_bytes())?;
-        } else {
-            output.write_all(present::text(&report).as_bytes())?;
+            objects.push(json!({"file": file, "rank": rank, "rows": present::json_rows(&report)}));
+            return Ok(());
         }
-    }
-    if arguments.format.json {
+        let text = if csv {
+            let prefix = [("file", file), ("rank", rank.map_or(String::new(), |rank| rank.to_string()))];
+            present::csv(&report, if position.several { &prefix } else { &[] }, position.first)
+        } else if markdown {
+            present::markdown(&report)
+        } else {
+            present::text(&report)
+        };
+        Ok(output.write_all(text.as_bytes())?)
+    });
+    if json {
         writeln!(output, "{:#}", Value::Array(objects))?;
     }
-    Ok(())
+    result
 }
 
 fn averages(trace: &Trace, arguments: &Arguments) -> KeyAverages {

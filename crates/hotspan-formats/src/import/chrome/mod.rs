@@ -147,8 +147,8 @@ impl<R: Read> TopLevel<'_, R> {
                 if self.read_events()? == Ended::CutOff {
                     break;
                 }
-            } else {
-                self.read_metadata(&key)?;
+            } else if !self.read_metadata(&key)? {
+                break;
             }
             if keys.len() < 8 {
                 keys.push(key);
@@ -156,6 +156,9 @@ impl<R: Read> TopLevel<'_, R> {
         }
         if found {
             return Ok(());
+        }
+        if self.events.builder.losses.count(Loss::TruncatedFile) > 0 {
+            return Err(self.not_a_trace(BREAKS_OFF));
         }
         let seen =
             if keys.is_empty() { "no keys".to_owned() } else { format!("the keys {}", keys.join(", ")) };
@@ -168,7 +171,8 @@ impl<R: Read> TopLevel<'_, R> {
         Err(self.not_a_trace(&reason))
     }
 
-    fn read_metadata(&mut self, key: &str) -> Result<(), ImportError> {
+    /// One metadata value; `false` when the content breaks off in it.
+    fn read_metadata(&mut self, key: &str) -> Result<bool, ImportError> {
         let offset = self.window.offset();
         let value = match self.scan(|cursor| {
             cursor.next_token()?;
@@ -179,7 +183,8 @@ impl<R: Read> TopLevel<'_, R> {
                 Some(value) => value,
                 None => {
                     self.lose(Loss::TruncatedFile);
-                    return self.drain();
+                    self.drain()?;
+                    return Ok(false);
                 }
             },
             Err(error) => return Err(error),
@@ -193,7 +198,7 @@ impl<R: Read> TopLevel<'_, R> {
             ("baseTimeNanoseconds", Ok(base)) => builder.clock.base_unix = Some(base),
             _ => builder.metadata.set(key, &text),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// A metadata value that is not valid JSON, rewritten; `None` when even that fails.

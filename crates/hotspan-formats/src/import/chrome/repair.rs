@@ -101,10 +101,12 @@ impl Repair<'_> {
         let length = self.bytes[start..].iter().position(ends).ok_or(self.more())?;
         let word = &self.bytes[start..start + length];
         self.at += length;
-        let not_a_number = [b"nan".as_slice(), b"-nan", b"inf", b"-inf", b"infinity", b"-infinity", b"+inf"];
+        let unsigned =
+            word.strip_prefix(b"-").or(word.strip_prefix(b"+")).unwrap_or(word).to_ascii_lowercase();
+        let not_a_number = unsigned.starts_with(b"nan") || unsigned == b"inf" || unsigned == b"infinity";
         if is_number(word) || [b"true".as_slice(), b"false", b"null"].contains(&word) {
             self.out.extend_from_slice(word);
-        } else if not_a_number.iter().any(|known| known.eq_ignore_ascii_case(word)) {
+        } else if not_a_number {
             self.repairs.numbers += 1;
             self.out.extend_from_slice(b"null");
         } else if let Some(number) = std::str::from_utf8(word).ok().and_then(|text| text.parse::<f64>().ok())
@@ -119,11 +121,23 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// A string whose end is where a string can end, whatever quotes come before.
+    /// A string whose end is where a string can end, whatever quotes come before. One backslash that escapes nothing
+    /// means that none was meant to: `C:\new\dir` is a path, not a line break.
     fn string(&mut self) -> Result<(), Stop> {
+        let (start, out_start) = (self.at, self.out.len());
+        if !self.string_with(true)? {
+            self.at = start;
+            self.out.truncate(out_start);
+            self.string_with(false)?;
+        }
+        Ok(())
+    }
+
+    /// A string with or without escapes; `false` when a backslash escapes nothing.
+    fn string_with(&mut self, escapes: bool) -> Result<bool, Stop> {
         self.out.push(b'"');
         self.at += 1;
-        let mut repaired = false;
+        let mut repaired = !escapes;
         loop {
             let byte = *self.bytes.get(self.at).ok_or(self.more())?;
             match byte {
@@ -137,15 +151,16 @@ impl Repair<'_> {
                     let escape = *self.bytes.get(self.at + 1).ok_or(self.more())?;
                     let digits = self.bytes.get(self.at + 2..self.at + 6);
                     let length = match escape {
-                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+                        b'"' => 2,
+                        _ if !escapes => 0,
+                        b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
                         b'u' if digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) => 6,
-                        _ => 0,
+                        _ => return Ok(false),
                     };
                     if length > 0 {
                         self.out.extend_from_slice(&self.bytes[self.at..self.at + length]);
                         self.at += length;
                     } else {
-                        repaired = true;
                         self.out.extend_from_slice(b"\\\\");
                         self.at += 1;
                     }
@@ -164,7 +179,7 @@ impl Repair<'_> {
         self.out.push(b'"');
         self.at += 1;
         self.repairs.strings += u64::from(repaired);
-        Ok(())
+        Ok(true)
     }
 
     /// Whether the quote at the cursor can close the string: a colon, a closing bracket, or a comma and something
@@ -217,13 +232,14 @@ mod tests {
 
     #[test]
     fn backslashes_and_control_characters_are_kept() {
-        let (text, _) = repaired("{\"name\": \"C:\\dir\\x\ty\", \"ph\": \"X\"}");
-        assert_eq!(text, r#"{"name":"C:\\dir\\x\u0009y","ph":"X"}"#);
+        let (text, _) =
+            repaired("{\"name\": \"C:\\new\\x\ty\", \"ph\": \"X\", \"args\": {\"fine\": \"a\\nb\"}}");
+        assert_eq!(text, r#"{"name":"C:\\new\\x\u0009y","ph":"X","args":{"fine":"a\nb"}}"#);
     }
 
     #[test]
     fn what_is_not_a_number_becomes_null() {
-        let (text, repairs) = repaired(r#"{"a": NaN, "b": [-Infinity, 01, 1.5, 01e999,], }"#);
+        let (text, repairs) = repaired(r#"{"a": -nan(ind), "b": [-Infinity, 01, 1.5, 01e999,], }"#);
         assert_eq!(text, r#"{"a":null,"b":[null,1,1.5,null]}"#);
         assert_eq!(repairs.numbers, 4);
     }
