@@ -41,6 +41,8 @@ impl PendingArgs {
 struct Node {
     parent: u32,
     key: ArgKey,
+    /// The name of the key, at hand for comparison.
+    name: Box<[u8]>,
     children: Vec<u32>,
     layout: Option<LayoutId>,
 }
@@ -72,7 +74,13 @@ pub(crate) struct ArgsBuilder {
 impl Default for ArgsBuilder {
     fn default() -> Self {
         let root_key = ArgKey { name: StringId(0), place: Place::Args, kind: ArgType::Json };
-        let root = Node { parent: 0, key: root_key, children: Vec::new(), layout: Some(LayoutId(0)) };
+        let root = Node {
+            parent: 0,
+            key: root_key,
+            name: Box::default(),
+            children: Vec::new(),
+            layout: Some(LayoutId(0)),
+        };
         Self { nodes: vec![root], layouts: vec![GrowingLayout::new(Vec::new())] }
     }
 }
@@ -91,11 +99,8 @@ impl ArgsBuilder {
         if pending.overflow.is_none() {
             let kind = value.kind();
             for &child in &self.nodes[pending.node as usize].children {
-                let candidate = &self.nodes[child as usize].key;
-                if candidate.kind == kind
-                    && candidate.place == place
-                    && strings.get(candidate.name).as_bytes() == key
-                {
+                let candidate = &self.nodes[child as usize];
+                if candidate.key.kind == kind && candidate.key.place == place && *candidate.name == *key {
                     pending.node = child;
                     pending.values.push(value);
                     return;
@@ -131,7 +136,7 @@ impl ArgsBuilder {
             }
         }
         let key = ArgKey { name, place, kind: value.kind() };
-        match self.child_or_new(pending.node, key) {
+        match self.child_or_new(strings, pending.node, key) {
             Some(child) => {
                 pending.node = child;
                 pending.values.push(value);
@@ -187,13 +192,13 @@ impl ArgsBuilder {
     }
 
     /// Adds a layout read from a file; its columns are filled by the caller.
-    pub(crate) fn add_layout(&mut self, keys: Vec<ArgKey>) -> Option<LayoutId> {
+    pub(crate) fn add_layout(&mut self, strings: &StringTable, keys: Vec<ArgKey>) -> Option<LayoutId> {
         if self.layouts.len() > MAX_LAYOUTS {
             return None;
         }
         let mut node = 0;
         for &key in &keys {
-            node = self.child_or_new(node, key)?;
+            node = self.child_or_new(strings, node, key)?;
         }
         let layout = LayoutId::at(self.layouts.len());
         self.layouts.push(GrowingLayout::new(keys));
@@ -227,7 +232,7 @@ impl ArgsBuilder {
         children.iter().copied().find(|&child| self.nodes[child as usize].key == key)
     }
 
-    fn child_or_new(&mut self, node: u32, key: ArgKey) -> Option<u32> {
+    fn child_or_new(&mut self, strings: &StringTable, node: u32, key: ArgKey) -> Option<u32> {
         if let Some(child) = self.child(node, key) {
             return Some(child);
         }
@@ -238,7 +243,8 @@ impl ArgsBuilder {
             return None;
         }
         let child = self.nodes.len() as u32;
-        self.nodes.push(Node { parent: node, key, children: Vec::new(), layout: None });
+        let name = strings.get(key.name).as_bytes().into();
+        self.nodes.push(Node { parent: node, key, name, children: Vec::new(), layout: None });
         self.nodes[node as usize].children.push(child);
         Some(child)
     }

@@ -37,7 +37,7 @@ impl Accepted {
             }
         }
         for keys in additions.layouts {
-            self.builder.args.add_layout(keys).ok_or(Damaged)?;
+            self.builder.args.add_layout(&self.builder.strings, keys).ok_or(Damaged)?;
         }
         for &name in chunk.numbers("categories")?.as_slice() {
             self.builder.add_category(StringId(name));

@@ -100,21 +100,41 @@ impl Key {
         })
     }
 
-    /// The key at the start of `bytes` when it is written as every profiler writes it, and where its value begins.
+    /// The key at the start of `bytes` when it is written as every profiler writes it, and where its value begins: all
+    /// such keys fit one word, quotes, colon and space included.
     #[inline]
     fn usual(bytes: &[u8]) -> Option<(Self, usize)> {
-        Some(match bytes {
-            [b'"', b'p', b'h', b'"', b':', b' ', ..] => (Self::Phase, 6),
-            [b'"', b'p', b'i', b'd', b'"', b':', b' ', ..] => (Self::Process, 7),
-            [b'"', b't', b'i', b'd', b'"', b':', b' ', ..] => (Self::Thread, 7),
-            [b'"', b't', b's', b'"', b':', b' ', ..] => (Self::Time, 6),
-            [b'"', b'n', b'a', b'm', b'e', b'"', b':', b' ', ..] => (Self::Name, 8),
-            [b'"', b'c', b'a', b't', b'"', b':', b' ', ..] => (Self::Category, 7),
-            [b'"', b'd', b'u', b'r', b'"', b':', b' ', ..] => (Self::Duration, 7),
-            [b'"', b'a', b'r', b'g', b's', b'"', b':', b' ', ..] => (Self::Args, 8),
-            [b'"', b'i', b'd', b'"', b':', b' ', ..] => (Self::Id, 6),
-            _ => return None,
-        })
+        const fn word(text: &[u8; 8]) -> u64 {
+            u64::from_le_bytes(*text)
+        }
+        const PHASE: u64 = word(b"\"ph\": \0\0");
+        const TIME: u64 = word(b"\"ts\": \0\0");
+        const ID: u64 = word(b"\"id\": \0\0");
+        const PROCESS: u64 = word(b"\"pid\": \0");
+        const THREAD: u64 = word(b"\"tid\": \0");
+        const CATEGORY: u64 = word(b"\"cat\": \0");
+        const DURATION: u64 = word(b"\"dur\": \0");
+        const NAME: u64 = word(b"\"name\": ");
+        const ARGS: u64 = word(b"\"args\": ");
+        let found = u64::from_le_bytes(*bytes.first_chunk()?);
+        match found & 0xff_ffff_ffff_ffff {
+            PROCESS => return Some((Self::Process, 7)),
+            THREAD => return Some((Self::Thread, 7)),
+            CATEGORY => return Some((Self::Category, 7)),
+            DURATION => return Some((Self::Duration, 7)),
+            _ => {}
+        }
+        match found & 0xffff_ffff_ffff {
+            PHASE => return Some((Self::Phase, 6)),
+            TIME => return Some((Self::Time, 6)),
+            ID => return Some((Self::Id, 6)),
+            _ => {}
+        }
+        match found {
+            NAME => Some((Self::Name, 8)),
+            ARGS => Some((Self::Args, 8)),
+            _ => None,
+        }
     }
 }
 

@@ -257,8 +257,8 @@ impl<'a> Cursor<'a> {
 fn find_special(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
-    while let Some(chunk) = bytes.get(at..at + 8) {
-        let word = u64::from_le_bytes(chunk.try_into().unwrap_or([0; 8]));
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let word = u64::from_le_bytes(*chunk);
         // 0x22 is the quote, 0x5c the backslash.
         let quote = word ^ (ONES * 0x22);
         let backslash = word ^ (ONES * 0x5c);
