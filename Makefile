@@ -26,7 +26,9 @@ unexport PYTHONHOME PYTHONPATH CONDA_PREFIX
 TOOLS := 'maturin>=1.9,<2' ruff==0.17.4 mypy==2.4.1 'pytest>=8.3'
 # The newest torchvision of a given torch is found by pip: each torchvision asks for exactly one torch.
 TORCH_PACKAGES := $(if $(TORCH),torch==$(TORCH),torch) torchvision numpy
-TEST_PACKAGES := pyarrow polars duckdb
+TEST_PACKAGES := pyarrow polars duckdb pandas plotly networkx pydot
+# HTA is read with, not worked in: without its notebooks it is small.
+BARE_TEST_PACKAGES := HolisticTraceAnalysis
 BENCH_PACKAGES := HolisticTraceAnalysis torch-tb-profiler setuptools
 
 .PHONY: help
@@ -90,6 +92,7 @@ $(STAMPS)/torch: Makefile | $(BIN)/python
 	$(call INSTALL,$(TORCH_PACKAGES))
 
 $(STAMPS)/tests: Makefile | $(BIN)/python
+	@$(BIN)/python -m pip install --quiet --no-deps $(BARE_TEST_PACKAGES)
 	$(call INSTALL,$(TEST_PACKAGES))
 
 $(STAMPS)/bench: Makefile $(STAMPS)/torch | $(BIN)/python

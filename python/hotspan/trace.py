@@ -160,7 +160,9 @@ class Trace:
         return self._core.nbytes
 
     def __repr__(self) -> str:
-        return f"<hotspan.Trace {self.format}, {self._core.span_count} spans, {self.wall_time_ns / 1e6:.3f} ms>"
+        return (
+            f"<hotspan.Trace {self.format}, {self._core.span_count} spans, {self.wall_time_ns / 1e6:.3f} ms>"
+        )
 
 
 def open(path: str | os.PathLike[str]) -> Trace:
