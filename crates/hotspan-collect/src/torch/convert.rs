@@ -1,0 +1,415 @@
+//! Records as a trace: the spans, instants, arrows, names and metadata of an export of torch.profiler.
+
+use hashbrown::HashMap;
+use hotspan_store::args::PendingArgs;
+use hotspan_store::{
+    Arg, Args, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, Loss, Place, SpanRow,
+    StringId, Timestamp, TrackId, TraceBuilder,
+};
+
+use crate::clock::{Calibration, Ticks};
+use crate::torch::abi::{self, Block, Functions, Record};
+use crate::torch::inputs::{self, Keyword};
+use crate::torch::session::{AddedSpan, Recording};
+use crate::torch::threads::ThreadRecording;
+
+/// Kineto counts time from the start of a period of this many seconds, so that microseconds keep their fractions in
+/// readers that use floating point.
+const BASE_SECONDS: i64 = 7_889_238;
+
+/// Keys and order as Kineto writes them.
+mod key {
+    pub(super) const EXTERNAL_ID: &[u8] = b"External id";
+    pub(super) const RECORD_FUNCTION: &[u8] = b"Record function id";
+    pub(super) const SEQUENCE: &[u8] = b"Sequence number";
+    pub(super) const FORWARD_THREAD: &[u8] = b"Fwd thread id";
+    pub(super) const CONCRETE: &[u8] = b"Concrete Inputs";
+    pub(super) const TYPES: &[u8] = b"Input type";
+    pub(super) const STRIDES: &[u8] = b"Input Strides";
+    pub(super) const DIMS: &[u8] = b"Input Dims";
+    pub(super) const INDEX: &[u8] = b"Ev Idx";
+    /// Not Kineto's: marks ranges that ended on another thread or by a future.
+    pub(super) const ASYNC: &[u8] = b"Async";
+}
+
+/// Texts of one list of inputs, interned.
+struct InternedInputs {
+    /// Concrete inputs, types, strides, dims; `None` when there are only keyword inputs.
+    positional: Option<[StringId; 4]>,
+    keywords: Vec<(String, Arg)>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Name {
+    id: StringId,
+    is_evaluation: bool,
+}
+
+/// What the autograd engine calls its work on a node. The node itself, recorded next, has the sequence number.
+const EVALUATION: &[u8] = b"autograd::engine::evaluate_function: ";
+
+/// The blocks of one thread, interned, in the order that records count them by.
+struct Blocks {
+    names: Vec<Name>,
+    inputs: Vec<InternedInputs>,
+}
+
+// Both are counted from 1. What is not there can only be a mistake of the shim; it must not become a panic.
+impl Blocks {
+    fn name(&self, operator: &abi::Operator) -> Name {
+        self.names.get((operator.name as usize).wrapping_sub(1)).copied().unwrap_or_default()
+    }
+
+    fn inputs(&self, operator: &abi::Operator) -> Option<&InternedInputs> {
+        self.inputs.get((operator.inputs as usize).wrapping_sub(1))
+    }
+}
+
+/// An operator that may be an end of an arrow between forward and backward.
+struct Link {
+    time: i64,
+    track: TrackId,
+    torch_thread: u64,
+    forward_thread: u16,
+    sequence: i64,
+}
+
+struct Converter {
+    builder: TraceBuilder,
+    pending: PendingArgs,
+    shim: Functions,
+    calibration: Calibration,
+    base: i64,
+    stopped: Ticks,
+    overload_names: bool,
+    operator: CategoryId,
+    annotation: CategoryId,
+    instant: CategoryId,
+    memory: StringId,
+    out_of_memory: StringId,
+    links: Vec<Link>,
+    /// Events so far; numbers them as Kineto does.
+    index: i64,
+    operators: i64,
+    unfinished: u64,
+}
+
+/// Converts a recording; chunks give their memory back as they are read.
+pub(crate) fn convert(recording: Recording) -> TraceBuilder {
+    let started = recording.calibration.unix(recording.started).0;
+    let period = BASE_SECONDS * 1_000_000_000;
+    let base = started.div_euclid(period) * period;
+    let mut builder = TraceBuilder::new();
+    let mut converter = Converter {
+        operator: builder.category("cpu_op"),
+        annotation: builder.category("user_annotation"),
+        instant: builder.category("cpu_instant_event"),
+        memory: builder.intern("[memory]"),
+        out_of_memory: builder.intern("[OutOfMemory]"),
+        builder,
+        pending: PendingArgs::default(),
+        shim: recording.shim,
+        calibration: recording.calibration,
+        base,
+        stopped: recording.stopped,
+        overload_names: recording.options.overload_names,
+        links: Vec::new(),
+        index: 0,
+        operators: 0,
+        unfinished: 0,
+    };
+    converter.describe(&recording);
+    let process = Ident::Int(i64::from(recording.process));
+    let Recording { threads, mut added, started, stopped, .. } = recording;
+    added.sort_by_key(|span| span.start);
+    for thread in threads {
+        let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.os_thread);
+        added = others;
+        converter.thread(process, thread, mine);
+    }
+    // Spans of threads that ran no operator.
+    while let Some(os_thread) = added.first().map(|span| span.os_thread) {
+        let (mine, others) = added.into_iter().partition(|span| span.os_thread == os_thread);
+        added = others;
+        let track = converter.track(process, os_thread, "");
+        converter.added(track, mine);
+    }
+    converter.arrows();
+    converter.window(started, stopped);
+    let Converter { mut builder, unfinished, .. } = converter;
+    if unfinished > 0 {
+        builder.losses.add_many(Loss::UnfinishedSpan, unfinished, None);
+    }
+    builder
+}
+
+impl Converter {
+    /// Metadata, clock and source, as an importer would set them.
+    fn describe(&mut self, recording: &Recording) {
+        let metadata = &mut self.builder.metadata;
+        metadata.set("schemaVersion", "1");
+        metadata.set("deviceProperties", "[]");
+        for (key, set) in [("profile_memory", recording.options.memory), ("record_shapes", recording.options.shapes)] {
+            if set {
+                metadata.set(key, "1");
+            }
+        }
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        metadata.set("host_name", &serde_json::Value::from(host.trim()).to_string());
+        metadata.set("displayTimeUnit", "\"ms\"");
+        for (key, count) in
+            [("hotspan_dropped_events", recording.dropped()), ("hotspan_dropped_inputs", recording.inputs_dropped())]
+        {
+            if count > 0 {
+                metadata.set(key, &count.to_string());
+            }
+        }
+        self.builder.clock.base_unix = Some(self.base);
+        self.builder.source.format = "hotspan recording".to_owned();
+
+        let process = self.builder.process(Ident::Int(i64::from(recording.process)));
+        let name = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
+        let name = self.builder.intern(name.trim_end());
+        let labels = self.builder.intern("CPU");
+        let described = self.builder.process_mut(process);
+        described.name = Some(name);
+        described.labels = Some(labels);
+        described.sort_index = Some(i64::from(recording.process));
+    }
+
+    fn track(&mut self, process: Ident, os_thread: i64, name: &str) -> TrackId {
+        let track = self.builder.track(process, Ident::Int(os_thread));
+        let name = self.builder.intern(&format!("thread {os_thread} ({name})"));
+        let described = self.builder.track_mut(track);
+        described.name = Some(name);
+        described.sort_index = Some(os_thread);
+        track
+    }
+
+    fn thread(&mut self, process: Ident, thread: ThreadRecording, added: Vec<AddedSpan>) {
+        let track = self.track(process, thread.os_thread, &thread.name);
+        let (mut names, mut inputs) = (Vec::new(), Vec::new());
+        for part in &thread.parts {
+            let mut words = part.blocks();
+            while let Some((block, rest)) = Block::read(words) {
+                words = rest;
+                match block {
+                    Block::Name(name, overload) => names.push(self.name(name, overload)),
+                    Block::Inputs(count, items) => inputs.push(self.inputs(count, items)),
+                }
+            }
+        }
+        let blocks = Blocks { names, inputs };
+        let mut added = added.into_iter().peekable();
+        let mut evaluation: Option<abi::Operator> = None;
+        // Each part gives its memory back when it is read.
+        for part in thread.parts {
+            let mut slots = part.slots();
+            // SAFETY: these are the slots that were published before recording stopped.
+            while let Some(record) = unsafe { Record::read(&mut slots) } {
+                match record {
+                    Record::Operator(operator) => {
+                        if let Some(waiting) = evaluation.take() {
+                            let waiting = waiting.of_node(&operator);
+                            self.operator(track, thread.torch_thread, &waiting, &blocks);
+                        }
+                        while let Some(span) = added.next_if(|span| span.start.0 <= operator.start) {
+                            self.added_span(track, &span);
+                        }
+                        if blocks.name(&operator).is_evaluation {
+                            evaluation = Some(operator);
+                        } else {
+                            self.operator(track, thread.torch_thread, &operator, &blocks);
+                        }
+                    }
+                    Record::Memory(memory, totals) => self.memory(track, &memory, &totals),
+                }
+            }
+        }
+        if let Some(waiting) = evaluation {
+            self.operator(track, thread.torch_thread, &waiting, &blocks);
+        }
+        self.added(track, added.collect());
+    }
+
+    fn added(&mut self, track: TrackId, spans: Vec<AddedSpan>) {
+        for span in spans {
+            self.added_span(track, &span);
+        }
+    }
+
+    fn time(&self, ticks: u64) -> Timestamp {
+        Timestamp(self.calibration.unix(Ticks(ticks)).0 - self.base)
+    }
+
+    fn arg(&mut self, key: &[u8], value: Arg) {
+        self.builder.push_arg(&mut self.pending, Place::Args, key, value);
+    }
+
+    fn commit(&mut self) -> Args {
+        self.builder.push_arg(&mut self.pending, Place::Args, key::INDEX, Arg::Int(self.index));
+        self.index += 1;
+        let args = self.builder.commit_args(&mut self.pending);
+        self.pending.clear();
+        args
+    }
+
+    fn operator(&mut self, track: TrackId, torch_thread: u64, operator: &abi::Operator, blocks: &Blocks) {
+        let name = blocks.name(operator).id;
+        let inputs = blocks.inputs(operator);
+        let time = self.time(operator.start);
+        let end = if operator.end == 0 {
+            self.unfinished += 1;
+            self.time(self.stopped.0.max(operator.start))
+        } else {
+            self.time(operator.end)
+        };
+        self.operators += 1;
+        self.arg(key::EXTERNAL_ID, Arg::Int(self.operators));
+        let positional = inputs.and_then(|inputs| inputs.positional);
+        if positional.is_none() {
+            self.arg(key::RECORD_FUNCTION, Arg::Int(0));
+        }
+        if let Some(sequence) = operator.sequence() {
+            let forward_thread = operator.forward_thread;
+            self.arg(key::SEQUENCE, Arg::Int(sequence));
+            self.arg(key::FORWARD_THREAD, Arg::Int(i64::from(forward_thread)));
+            if forward_thread != abi::UNKNOWN_THREAD {
+                self.links.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
+            }
+        }
+        if let Some([concrete, types, strides, dims]) = positional {
+            self.arg(key::RECORD_FUNCTION, Arg::Int(0));
+            self.arg(key::CONCRETE, Arg::Json(concrete));
+            self.arg(key::TYPES, Arg::Json(types));
+            self.arg(key::STRIDES, Arg::Json(strides));
+            self.arg(key::DIMS, Arg::Json(dims));
+        }
+        for (key, value) in inputs.map_or(&[][..], |inputs| &inputs.keywords) {
+            self.arg(key.as_bytes(), *value);
+        }
+        if operator.kind & abi::KIND_ASYNC != 0 {
+            self.arg(key::ASYNC, Arg::Int(1));
+        }
+        let args = self.commit();
+        let is_range = operator.kind & !abi::KIND_ASYNC == abi::KIND_USER_SCOPE;
+        let category = if is_range { self.annotation } else { self.operator };
+        let event = EventRow { time, name, category, track, args };
+        self.builder.push_span(SpanRow { event, duration: end.since(time) });
+    }
+
+    fn added_span(&mut self, track: TrackId, span: &AddedSpan) {
+        self.operators += 1;
+        self.arg(key::EXTERNAL_ID, Arg::Int(self.operators));
+        self.arg(key::RECORD_FUNCTION, Arg::Int(0));
+        let args = self.commit();
+        let name = self.builder.intern(&span.name);
+        let time = self.time(span.start.0);
+        let event = EventRow { time, name, category: self.annotation, track, args };
+        self.builder.push_span(SpanRow { event, duration: self.time(span.end.0).since(time) });
+    }
+
+    fn memory(&mut self, track: TrackId, memory: &abi::Memory, totals: &abi::MemoryTotals) {
+        self.arg(b"Total Reserved", Arg::Int(totals.reserved as i64));
+        self.arg(b"Total Allocated", Arg::Int(totals.allocated as i64));
+        self.arg(b"Bytes", Arg::Int(memory.bytes));
+        self.arg(b"Device Id", Arg::Int(i64::from(memory.device_index)));
+        self.arg(b"Device Type", Arg::Int(i64::from(memory.device_type)));
+        let out = memory.kind == abi::KIND_OUT_OF_MEMORY;
+        if !out {
+            self.arg(b"Addr", Arg::Int(memory.address as i64));
+        }
+        let args = self.commit();
+        let name = if out { self.out_of_memory } else { self.memory };
+        let event = EventRow { time: self.time(memory.time), name, category: self.instant, track, args };
+        self.builder.push_instant(InstantRow { event, scope: InstantScope::Thread });
+    }
+
+    fn name(&mut self, name: &[u8], overload: &[u8]) -> Name {
+        let id = if self.overload_names && !overload.is_empty() {
+            self.builder.intern_bytes(&[name, b".", overload].concat(), 0)
+        } else {
+            self.builder.intern_bytes(name, 0)
+        };
+        Name { id, is_evaluation: name.starts_with(EVALUATION) }
+    }
+
+    fn inputs(&mut self, count: usize, items: &[u64]) -> InternedInputs {
+        let texts = inputs::decode(items, count, |dtype| self.shim.dtype_name(dtype));
+        let builder = &mut self.builder;
+        let positional = (count > 0)
+            .then(|| [&texts.concrete, &texts.types, &texts.strides, &texts.dims].map(|text| builder.intern(text)));
+        let mut value = |value: Keyword| match value {
+            Keyword::Int(number) => Arg::Int(number),
+            Keyword::Text(text) => Arg::Text(builder.intern(&text)),
+            Keyword::Json(text) => Arg::Json(builder.intern(&text)),
+        };
+        let keywords = texts.keywords.into_iter().map(|(key, keyword)| (key, value(keyword))).collect();
+        InternedInputs { positional, keywords }
+    }
+
+    /// Arrows from forward operators to the autograd nodes they made: same sequence number, and the thread that ran the
+    /// forward. Of several forward operators with one number the last one made the node.
+    fn arrows(&mut self) {
+        let mut links = std::mem::take(&mut self.links);
+        let numbered: Vec<usize> = {
+            // Each thread is in order already, so this merges a few sorted runs.
+            let mut order: Vec<usize> = (0..links.len()).collect();
+            order.sort_by_key(|&index| links[index].time);
+            order
+        };
+        let mut forward: HashMap<(u64, i64), usize> = HashMap::new();
+        let mut ends: Vec<(usize, i64, FlowPhase)> = Vec::new();
+        for index in numbered {
+            let link = &links[index];
+            if link.forward_thread == 0 {
+                forward.insert((link.torch_thread, link.sequence), index);
+            } else if let Some(start) = forward.remove(&(u64::from(link.forward_thread), link.sequence)) {
+                let id = ends.len() as i64 / 2 + 1;
+                ends.extend([(start, id, FlowPhase::Start), (index, id, FlowPhase::End)]);
+            }
+        }
+        ends.sort_by_key(|&(index, id, _)| (index, id));
+        let name = self.builder.intern("fwdbwd");
+        let category = self.builder.category("fwdbwd");
+        let args = self.builder.no_args();
+        for (index, id, phase) in ends {
+            let Link { time, track, .. } = links[index];
+            let event = EventRow { time: Timestamp(time), name, category, track, args };
+            let binds_enclosing = phase == FlowPhase::End;
+            self.builder.push_flow(FlowRow { event, id, phase, binds_enclosing });
+        }
+        links.clear();
+    }
+
+    /// The span of the recording itself, and marks at its ends.
+    fn window(&mut self, started: Ticks, stopped: Ticks) {
+        let (start, end) = (self.time(started.0), self.time(stopped.0));
+        let word = |builder: &mut TraceBuilder, text: &str| Ident::Text(builder.intern(text));
+        let spans = word(&mut self.builder, "Spans");
+        let profiler = word(&mut self.builder, "PyTorch Profiler");
+        let track = self.builder.track(spans, profiler);
+        let process = self.builder.process(spans);
+        self.builder.process_mut(process).sort_index = Some(536_870_912);
+        self.builder.push_arg(&mut self.pending, Place::Args, b"Op count", Arg::Int(0));
+        let args = self.builder.commit_args(&mut self.pending);
+        self.pending.clear();
+        let name = self.builder.intern("PyTorch Profiler (0)");
+        let category = self.builder.category("Trace");
+        let event = EventRow { time: start, name, category, track, args };
+        self.builder.push_span(SpanRow { event, duration: Duration(end.since(start).0.max(0)) });
+
+        let no_category = self.builder.category("");
+        let args = self.builder.no_args();
+        let traces = (word(&mut self.builder, "Traces"), word(&mut self.builder, "Trace PyTorch Profiler"));
+        let nowhere = (word(&mut self.builder, ""), word(&mut self.builder, ""));
+        let marks =
+            [("Iteration Start: PyTorch Profiler", start, traces), ("Record Window End", end, nowhere)];
+        for (name, time, (process, thread)) in marks {
+            let track = self.builder.track(process, thread);
+            let name = self.builder.intern(name);
+            let event = EventRow { time, name, category: no_category, track, args };
+            self.builder.push_instant(InstantRow { event, scope: InstantScope::Global });
+        }
+    }
+}

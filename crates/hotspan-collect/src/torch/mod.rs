@@ -1,0 +1,33 @@
+//! Torch operators, autograd nodes, user ranges and allocations, recorded on every thread.
+//!
+//! ```no_run
+//! use hotspan_collect::torch::{Options, Session, Shim, TorchInstall};
+//!
+//! # fn main() -> Result<(), hotspan_collect::torch::CollectError> {
+//! let install = TorchInstall::at("/usr/lib/python3/dist-packages/torch")?; // dirname(torch.__file__)
+//! let shim = Shim::load(&install)?; // compiled on first use, cached after
+//! let session = Session::start(&shim, Options { shapes: true, ..Options::default() })?;
+//! // … the program runs …
+//! let trace = session.stop().into_builder().finish();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`install`] finds torch, [`build`] compiles the C++ shim against its headers, [`shim`] loads it. [`session`] starts and
+//! stops, [`threads`] owns the buffers that the shim writes to (layout: [`abi`]), [`convert`] and [`inputs`] turn records
+//! into the trace that importing an export of torch.profiler would give.
+
+mod abi;
+mod build;
+mod convert;
+mod error;
+mod inputs;
+mod install;
+mod session;
+mod shim;
+mod threads;
+
+pub use error::CollectError;
+pub use install::TorchInstall;
+pub use session::{Options, Recording, Session};
+pub use shim::Shim;

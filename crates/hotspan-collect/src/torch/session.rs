@@ -1,0 +1,196 @@
+//! A recording from start to stop.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use hotspan_store::TraceBuilder;
+
+use crate::buffer;
+use crate::clock::{self, Calibration, ClockStart, Ticks};
+use crate::torch::abi::{self, Functions};
+use crate::torch::convert;
+use crate::torch::threads::{self, ThreadRecording};
+use crate::torch::{CollectError, Shim};
+
+/// What to record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Shapes, strides, types and scalar values of inputs (`record_shapes`).
+    pub shapes: bool,
+    /// Allocations and releases (`profile_memory`).
+    pub memory: bool,
+    /// Operators by their full name, `aten::add.Tensor` (`capture_overload_names`).
+    pub overload_names: bool,
+    /// How many bytes of records to hold at most; beyond, records are lost and counted. `None`: no limit.
+    pub max_bytes: Option<u64>,
+}
+
+/// A span that the caller measured, such as a step of the training loop.
+#[derive(Clone, Debug)]
+pub(crate) struct AddedSpan {
+    pub(crate) name: String,
+    pub(crate) start: Ticks,
+    pub(crate) end: Ticks,
+    pub(crate) os_thread: i64,
+}
+
+/// A running recording. There is at most one per process.
+#[derive(Debug)]
+pub struct Session {
+    shim: Functions,
+    number: u64,
+    process: u32,
+    options: Options,
+    clock: ClockStart,
+    started: Ticks,
+    added: Mutex<Vec<AddedSpan>>,
+}
+
+/// What a session recorded, not yet a trace.
+#[derive(Debug)]
+pub struct Recording {
+    pub(crate) shim: Functions,
+    pub(crate) options: Options,
+    pub(crate) process: u32,
+    pub(crate) threads: Vec<ThreadRecording>,
+    pub(crate) added: Vec<AddedSpan>,
+    pub(crate) calibration: Calibration,
+    pub(crate) started: Ticks,
+    pub(crate) stopped: Ticks,
+}
+
+/// The number of the running session, 0 for none.
+static RUNNING: AtomicU64 = AtomicU64::new(0);
+/// Stands in for the number while a session is being set up.
+const STARTING: u64 = u64::MAX;
+
+impl Session {
+    /// Begins to record on all threads.
+    ///
+    /// # Errors
+    /// When torch.profiler or another session is recording.
+    pub fn start(shim: &Shim, options: Options) -> Result<Self, CollectError> {
+        if RUNNING.compare_exchange(0, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return Err(CollectError::AlreadyRecording);
+        }
+        buffer::sweep_limbo();
+        let shim = *shim.functions();
+        let clock = ClockStart::measure();
+        let number = threads::start(options.max_bytes.unwrap_or(u64::MAX));
+        let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+        let flags = flag(options.shapes, abi::FLAG_INPUTS)
+            | flag(options.memory, abi::FLAG_MEMORY)
+            | flag(clock::counter_is_steady(), abi::FLAG_TICKS);
+        let started = clock::now();
+        // SAFETY: the sink is static, and the number is new.
+        let result = unsafe { (shim.begin)(&raw const threads::SINK, number, flags) };
+        if result != abi::OK {
+            threads::stop(number);
+            RUNNING.store(0, Ordering::Release);
+            return Err(match result {
+                abi::TORCH_PROFILER_ACTIVE => CollectError::TorchProfilerActive,
+                _ => CollectError::Torch(shim.last_error()),
+            });
+        }
+        RUNNING.store(number, Ordering::Release);
+        let process = std::process::id();
+        Ok(Self { shim, number, process, options, clock, started, added: Mutex::new(Vec::new()) })
+    }
+
+    /// What is being recorded.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// Pauses (`false`) or resumes recording. Operators that run across a pause keep their true length.
+    pub fn toggle(&self, record: bool) {
+        if self.is_running() {
+            // SAFETY: sets one number, which is that of the running session or 0.
+            unsafe { (self.shim.gate)(if record { self.number } else { 0 }) };
+        }
+    }
+
+    /// Adds a span of the calling thread, measured with [`clock::now`], as a user annotation.
+    pub fn add_span(&self, name: &str, start: Ticks, end: Ticks) {
+        // SAFETY: takes nothing and cannot fail.
+        let os_thread = i64::from(unsafe { libc::gettid() });
+        let span = AddedSpan { name: name.to_owned(), start, end, os_thread };
+        self.added.lock().unwrap_or_else(PoisonError::into_inner).push(span);
+    }
+
+    /// Stops on all threads, from any thread. What still runs is closed at this moment.
+    ///
+    /// In a forked child this returns an empty recording: the session is the parent's.
+    #[must_use]
+    pub fn stop(self) -> Recording {
+        let stopped = clock::now();
+        let threads = self.end();
+        let added = std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner));
+        Recording {
+            shim: self.shim,
+            options: self.options,
+            process: self.process,
+            threads,
+            added,
+            calibration: self.clock.finish(),
+            started: self.started,
+            stopped,
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        RUNNING.load(Ordering::Acquire) == self.number && std::process::id() == self.process
+    }
+
+    fn end(&self) -> Vec<ThreadRecording> {
+        if !self.is_running() {
+            return Vec::new();
+        }
+        // SAFETY: takes nothing. A failure to unregister leaves callbacks that record nothing.
+        unsafe { (self.shim.end)() };
+        let threads = threads::stop(self.number);
+        RUNNING.store(0, Ordering::Release);
+        threads
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Recording {
+    /// The trace, as importing an export of torch.profiler would give it.
+    #[must_use]
+    pub fn into_builder(self) -> TraceBuilder {
+        convert::convert(self)
+    }
+
+    /// How many events were lost for want of memory.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.dropped).sum()
+    }
+
+    /// How many operators are recorded without their inputs, because those were too large or could not be read.
+    #[must_use]
+    pub fn inputs_dropped(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.inputs_dropped).sum()
+    }
+}
+
+/// Makes forked children forget the session: they record nothing and keep their hands off the parent's buffers.
+pub(crate) fn forget_recording_after_fork() {
+    extern "C" fn in_child() {
+        if let Some(shim) = Shim::loaded() {
+            // SAFETY: sets three numbers, takes no lock.
+            unsafe { (shim.functions().forked)() };
+        }
+        threads::forget_parent();
+        RUNNING.store(0, Ordering::Release);
+    }
+    // SAFETY: the handler is a function of this library, which is never unloaded, and takes no lock.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}

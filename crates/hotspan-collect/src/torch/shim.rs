@@ -1,0 +1,85 @@
+//! The compiled shim, loaded into this process for good.
+
+use std::ffi::{CStr, CString, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::torch::abi::{ABI, Functions};
+use crate::torch::{CollectError, TorchInstall, build, session};
+
+/// torch's hooks, ready to record. A process has one torch, so all shims of a process are the same.
+#[derive(Clone, Debug)]
+pub struct Shim {
+    functions: Functions,
+    path: PathBuf,
+}
+
+static LOADED: OnceLock<Shim> = OnceLock::new();
+
+impl Shim {
+    /// Loads the shim of this torch, which must be imported already; compiles it on first use.
+    ///
+    /// # Errors
+    /// When it cannot be compiled or loaded; the message says what to do.
+    pub fn load(install: &TorchInstall) -> Result<Self, CollectError> {
+        if let Some(shim) = LOADED.get() {
+            return Ok(shim.clone());
+        }
+        let path = build::shim_for(install)?;
+        let functions = open(&path)?;
+        let shim = LOADED.get_or_init(|| {
+            session::forget_recording_after_fork();
+            Self { functions, path }
+        });
+        Ok(shim.clone())
+    }
+
+    /// The file it was loaded from.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn functions(&self) -> &Functions {
+        &self.functions
+    }
+
+    /// The shim of this process, if one is loaded.
+    pub(crate) fn loaded() -> Option<&'static Self> {
+        LOADED.get()
+    }
+}
+
+fn open(path: &Path) -> Result<Functions, CollectError> {
+    let failed = |reason: String| CollectError::Load { path: path.to_owned(), reason };
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| failed(error.to_string()))?;
+    // SAFETY: the library's initialisers are those of the shim, which only set up its globals.
+    let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if library.is_null() {
+        return Err(failed(loader_error()));
+    }
+    let find = |name: &str| -> Option<*mut c_void> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: the library is open and stays so.
+        let address = unsafe { libc::dlsym(library, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    };
+    // SAFETY: the library was compiled from the header that `Functions` mirrors, and it is never closed.
+    let (abi, functions) =
+        unsafe { Functions::find(find) }.map_err(|missing| failed(format!("it has no function {missing}")))?;
+    if abi != ABI {
+        return Err(failed(format!("it speaks version {abi} of the interface, not {ABI}")));
+    }
+    Ok(functions)
+}
+
+fn loader_error() -> String {
+    // SAFETY: takes nothing; the text stays until the next call of the loader on this thread.
+    let text = unsafe { libc::dlerror() };
+    if text.is_null() {
+        return "the loader gave no reason".to_owned();
+    }
+    // SAFETY: not null, so it is zero-terminated text.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}

@@ -1,0 +1,305 @@
+//! The buffers of all threads: who writes where, and how what was written changes hands when recording stops.
+//!
+//! A thread gets a buffer with its first event of a session and keeps it until it ends. Stopping does not wait for
+//! running threads: it takes their chunks as far as records were published. A thread that is just writing one more
+//! record finishes it in memory that stays valid, and the record counts as after the end.
+//!
+//! After a fork the child begins with an empty registry; whatever it inherited stays untouched.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::buffer::{Chunk, FIRST_CHUNK, LARGEST_CHUNK};
+use crate::torch::abi;
+
+/// What one thread recorded.
+#[derive(Debug)]
+pub(crate) struct ThreadRecording {
+    /// The operating system's number.
+    pub(crate) os_thread: i64,
+    /// torch's own number, which backward operators name their forward thread by.
+    pub(crate) torch_thread: u64,
+    /// The name the operating system shows.
+    pub(crate) name: String,
+    /// In the order written.
+    pub(crate) parts: Vec<Part>,
+    pub(crate) dropped: u64,
+    pub(crate) inputs_dropped: u64,
+}
+
+/// A chunk as far as it was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    chunk: Arc<Chunk>,
+    /// The address after its last block.
+    blocks_end: usize,
+    /// The address of its last slot.
+    low: usize,
+}
+
+impl Part {
+    /// The slots of records, oldest first.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = *mut u8> + use<> {
+        self.chunk.slots_down_to(self.low)
+    }
+
+    /// The blocks, as words.
+    pub(crate) fn blocks(&self) -> &[u64] {
+        let start = self.chunk.start();
+        let words = self.blocks_end.saturating_sub(start as usize) / 8;
+        // SAFETY: blocks were published up to `blocks_end`, never change after, and the chunk lives as long as this part.
+        unsafe { std::slice::from_raw_parts(start.cast::<u64>(), words) }
+    }
+}
+
+struct Registry {
+    threads: Mutex<Vec<Arc<ThreadBuffer>>>,
+    /// Of the running session; 0 when none runs.
+    session: AtomicU64,
+    bytes_left: AtomicU64,
+    /// Once there was no room: nobody asks again, so that losing records stays cheap.
+    is_full: AtomicBool,
+}
+
+/// `shared` comes first: the shim knows a buffer by its address.
+#[repr(C)]
+struct ThreadBuffer {
+    shared: UnsafeCell<abi::Thread>,
+    state: Mutex<ThreadState>,
+}
+
+struct ThreadState {
+    session: u64,
+    os_thread: i64,
+    torch_thread: u64,
+    name: String,
+    full: Vec<Part>,
+    current: Option<Arc<Chunk>>,
+    has_ended: bool,
+}
+
+// SAFETY: `shared` is written by its own thread only; others read it through the raw atomics in `stop`.
+unsafe impl Send for ThreadBuffer {}
+// SAFETY: as above.
+unsafe impl Sync for ThreadBuffer {}
+
+static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(std::ptr::null_mut());
+static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
+
+pub(crate) static SINK: abi::Sink = abi::Sink { attach, grow, detach };
+
+fn registry() -> &'static Registry {
+    let mut known = REGISTRY.load(Ordering::Acquire);
+    if known.is_null() {
+        let new = Box::into_raw(Box::new(Registry {
+            threads: Mutex::new(Vec::new()),
+            session: AtomicU64::new(0),
+            bytes_left: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
+        }));
+        known = match REGISTRY.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => new,
+            Err(other) => {
+                // SAFETY: made above and shown to nobody.
+                drop(unsafe { Box::from_raw(new) });
+                other
+            }
+        };
+    }
+    // SAFETY: registries are never freed.
+    unsafe { &*known }
+}
+
+/// A lock that a panic elsewhere does not take away: the data is consistent after every statement that changes it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Begins a session with room for `max_bytes`; returns its number.
+pub(crate) fn start(max_bytes: u64) -> u64 {
+    let registry = registry();
+    let session = NEXT_SESSION.fetch_add(1, Ordering::Relaxed);
+    registry.bytes_left.store(max_bytes, Ordering::Relaxed);
+    registry.is_full.store(false, Ordering::Relaxed);
+    registry.session.store(session, Ordering::Release);
+    session
+}
+
+/// Ends the session and takes what was recorded, in the order in which threads appeared.
+pub(crate) fn stop(session: u64) -> Vec<ThreadRecording> {
+    let registry = registry();
+    registry.session.store(0, Ordering::Release);
+    let threads = lock(&registry.threads).clone();
+    let recordings = threads.iter().filter_map(|thread| thread.take(session)).collect();
+    lock(&registry.threads).retain(|thread| {
+        let mut state = lock(&thread.state);
+        if state.has_ended {
+            thread.leave_chunks(&mut state);
+        }
+        !state.has_ended
+    });
+    recordings
+}
+
+/// Called in a forked child, where the locks of the parent may be held for ever: forget everything.
+pub(crate) fn forget_parent() {
+    REGISTRY.store(std::ptr::null_mut(), Ordering::Release);
+}
+
+impl ThreadBuffer {
+    fn take(&self, session: u64) -> Option<ThreadRecording> {
+        let mut state = lock(&self.state);
+        if state.session != session {
+            return None;
+        }
+        state.session = 0;
+        let mut parts = std::mem::take(&mut state.full);
+        // SAFETY: these are only ever written by the shim's atomic stores and by `add_chunk`, which runs under the lock
+        // held here.
+        let (low, blocks_end, dropped, inputs_dropped) = unsafe {
+            let shared = self.shared.get();
+            (
+                AtomicPtr::from_ptr(&raw mut (*shared).records).load(Ordering::Acquire) as usize,
+                AtomicPtr::from_ptr(&raw mut (*shared).blocks).load(Ordering::Acquire) as usize,
+                AtomicU64::from_ptr(&raw mut (*shared).dropped).load(Ordering::Relaxed),
+                AtomicU64::from_ptr(&raw mut (*shared).inputs_dropped).load(Ordering::Relaxed),
+            )
+        };
+        // The thread keeps its share of the last chunk until its next event: it may be writing there now.
+        parts.extend(state.current.clone().map(|chunk| Part { chunk, blocks_end, low }));
+        let name = thread_name(state.os_thread).unwrap_or_else(|| state.name.clone());
+        let (os_thread, torch_thread) = (state.os_thread, state.torch_thread);
+        Some(ThreadRecording { os_thread, torch_thread, name, parts, dropped, inputs_dropped })
+    }
+
+    /// Gives the calling thread, whose buffer this is, a new chunk.
+    fn add_chunk(&self, state: &mut ThreadState, room: usize) -> bool {
+        let size = match &state.current {
+            Some(chunk) => (chunk.size() * 2).min(LARGEST_CHUNK),
+            None => FIRST_CHUNK,
+        };
+        let size = size.max(room + 4 * abi::SLOT_SHAPE.size);
+        let registry = registry();
+        let reserve = |left: u64| left.checked_sub(size as u64);
+        let reserved = registry.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
+        let Some(chunk) = reserved.ok().and_then(|_| Chunk::new(size, abi::SLOT_SHAPE)) else {
+            registry.is_full.store(true, Ordering::Relaxed);
+            return false;
+        };
+        let shared = self.shared.get();
+        // SAFETY: the calling thread owns the buffer; readers of `records` wait for the lock it holds.
+        unsafe {
+            if let Some(old) = state.current.take() {
+                let (low, blocks_end) = ((*shared).records as usize, (*shared).blocks as usize);
+                old.set_low(low);
+                state.full.push(Part { chunk: old, blocks_end, low });
+            }
+            AtomicPtr::from_ptr(&raw mut (*shared).blocks).store(chunk.start(), Ordering::Release);
+            AtomicPtr::from_ptr(&raw mut (*shared).records).store(chunk.end(), Ordering::Release);
+        }
+        state.current = Some(Arc::new(chunk));
+        true
+    }
+}
+
+extern "C" fn attach(session: u64, torch_thread: u64) -> *mut abi::Thread {
+    thread_local! {
+        /// The registry tells apart what a forked child inherited.
+        static MINE: UnsafeCell<Option<(*const Registry, Arc<ThreadBuffer>)>> = const { UnsafeCell::new(None) };
+    }
+    let registry = registry();
+    if registry.session.load(Ordering::Acquire) != session {
+        return std::ptr::null_mut();
+    }
+    let buffer = MINE.try_with(|mine| {
+        // SAFETY: only this function touches the cell, on its own thread, and it does not call itself.
+        let mine = unsafe { &mut *mine.get() };
+        match mine {
+            Some((known, buffer)) if std::ptr::eq(*known, registry) => buffer.clone(),
+            _ => {
+                let buffer = Arc::new(ThreadBuffer::new(torch_thread));
+                lock(&registry.threads).push(buffer.clone());
+                // What a forked child inherited is left alone, not freed: its locks may be held.
+                std::mem::forget(mine.replace((registry, buffer.clone())));
+                buffer
+            }
+        }
+    });
+    let Ok(buffer) = buffer else { return std::ptr::null_mut() };
+    let mut state = lock(&buffer.state);
+    // The session may have ended while this thread waited for the lock.
+    if registry.session.load(Ordering::Acquire) != session {
+        return std::ptr::null_mut();
+    }
+    if state.session != session {
+        buffer.leave_chunks(&mut state);
+        state.session = session;
+        // Without a chunk every record of this thread is lost, and counted.
+        buffer.add_chunk(&mut state, 0);
+    }
+    buffer.shared.get()
+}
+
+impl ThreadBuffer {
+    fn new(torch_thread: u64) -> Self {
+        // SAFETY: takes nothing and cannot fail.
+        let os_thread = i64::from(unsafe { libc::gettid() });
+        let name = thread_name(os_thread).unwrap_or_default();
+        let state = ThreadState { session: 0, os_thread, torch_thread, name, full: Vec::new(), current: None, has_ended: false };
+        Self { shared: UnsafeCell::new(abi::Thread::EMPTY), state: Mutex::new(state) }
+    }
+
+    /// Gives up the chunks of an earlier session and clears everything that points into them.
+    fn leave_chunks(&self, state: &mut ThreadState) {
+        let shared = self.shared.get();
+        if let Some(chunk) = state.current.take() {
+            // SAFETY: called by the thread that owns the buffer, or when that thread has ended.
+            chunk.set_low(unsafe { (*shared).records } as usize);
+        }
+        state.full.clear();
+        // SAFETY: as above; nobody reads the counters before `session` is set.
+        unsafe {
+            shared.write(abi::Thread::EMPTY);
+            (*shared).session = registry().session.load(Ordering::Relaxed);
+        }
+    }
+}
+
+extern "C" fn grow(thread: *mut abi::Thread, room: u64) -> i32 {
+    let registry = registry();
+    // SAFETY: the calling thread owns the buffer.
+    let session = unsafe { (*thread).session };
+    if registry.is_full.load(Ordering::Relaxed) || registry.session.load(Ordering::Acquire) != session {
+        return 0;
+    }
+    // SAFETY: `shared` is the first field of a `ThreadBuffer` that the registry keeps alive.
+    let buffer = unsafe { &*thread.cast::<ThreadBuffer>() };
+    let mut state = lock(&buffer.state);
+    i32::from(state.session == session && buffer.add_chunk(&mut state, room as usize))
+}
+
+extern "C" fn detach(thread: *mut abi::Thread) {
+    let registry = registry();
+    // A buffer that this registry does not know is a forked child's inheritance.
+    let mut threads = lock(&registry.threads);
+    let Some(index) = threads.iter().position(|known| std::ptr::eq(known.shared.get(), thread)) else { return };
+    let buffer = threads[index].clone();
+    let mut state = lock(&buffer.state);
+    if state.session == 0 || state.session != registry.session.load(Ordering::Acquire) {
+        threads.remove(index);
+        drop(threads);
+        buffer.leave_chunks(&mut state);
+        return;
+    }
+    // Its recording is still wanted: the last chance to ask for its name.
+    state.has_ended = true;
+    if let Some(name) = thread_name(state.os_thread) {
+        state.name = name;
+    }
+}
+
+fn thread_name(os_thread: i64) -> Option<String> {
+    let name = std::fs::read(format!("/proc/self/task/{os_thread}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}

@@ -1,0 +1,159 @@
+/* The C ABI between the torch shim and hotspan-collect: plain structs, plain functions.
+ *
+ * Rust owns all memory that is written here. The shim fills a thread's chunk from both ends: records (slots of 32 bytes)
+ * grow down from the end, blocks (names, encoded inputs) grow up from the start. When they meet, the shim asks for
+ * another chunk through the sink. crates/hotspan-collect/src/torch/abi.rs mirrors this file; `hotspan_shim_abi` tells
+ * them apart. Fresh memory is the largest cost of recording, hence the tight packing.
+ */
+#ifndef HOTSPAN_SHIM_H
+#define HOTSPAN_SHIM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised whenever a struct or a function of this file changes. */
+#define HOTSPAN_ABI 1
+
+/* Values of `kind` beside those of at::RecordScope (0 to 9). */
+#define HOTSPAN_KIND_ASYNC 0x40 /* added to the scope of a range that ended as an asynchronous one */
+#define HOTSPAN_KIND_MEMORY 0x80
+#define HOTSPAN_KIND_OUT_OF_MEMORY 0x81
+
+/* An operator, autograd node or user range: one slot. */
+typedef struct HotspanOperator {
+  uint64_t start;          /* ticks */
+  uint64_t end;            /* ticks; 0 while it runs; written atomically, on any thread, even after the session */
+  uint32_t name;           /* which block of names of this thread and session, counted from 1 */
+  uint32_t inputs;         /* which block of inputs likewise; 0: none */
+  uint32_t sequence_low;   /* autograd's sequence number; all 40 bits set: none */
+  uint8_t sequence_high;
+  uint8_t kind;            /* at::RecordScope; written atomically by the end of the range */
+  uint16_t forward_thread; /* torch's number of the thread that ran the forward; 0: none, 0xffff: too large to tell */
+} HotspanOperator;
+
+/* An allocation (positive) or a release (negative): two slots, this one at the higher address … */
+typedef struct HotspanMemory {
+  uint64_t time;
+  uint64_t address; /* never 0, like the end of an operator that has ended */
+  int64_t bytes;
+  int32_t device_index;
+  uint8_t device_type; /* c10::DeviceType */
+  uint8_t kind;
+  uint16_t unused;
+} HotspanMemory;
+
+/* … and this one below. */
+typedef struct HotspanMemoryTotals {
+  uint64_t allocated;
+  uint64_t one; /* where the slot of an operator has its end: this one has ended */
+  uint64_t reserved;
+  uint64_t unused;
+} HotspanMemoryTotals;
+
+#define HOTSPAN_BLOCK_NAME 1
+#define HOTSPAN_BLOCK_INPUTS 2
+
+/* The head of every block; blocks are aligned to 8 bytes.
+ * A name: `count` bytes, then `more` bytes of the operator's overload.
+ * Inputs: one item for each of `count` inputs, then pairs of items, which are keyword inputs; all in 64-bit words. The
+ * first word of an item: bits 0-7 tag, 8-15 dtype, 16-23 flags, 32-63 count. */
+typedef struct HotspanBlock {
+  uint32_t words; /* of head and content */
+  uint32_t type;
+  uint32_t count;
+  uint32_t more;
+} HotspanBlock;
+
+enum {
+  HOTSPAN_INPUT_OTHER = 0,       /* no words: None, strings, devices, ... */
+  HOTSPAN_INPUT_UNDEFINED = 1,   /* no words: a tensor without shape */
+  HOTSPAN_INPUT_TENSOR = 2,      /* count sizes, then count strides unless flag 1 is set; dtype */
+  HOTSPAN_INPUT_INT = 3,         /* 1 word */
+  HOTSPAN_INPUT_DOUBLE = 4,      /* 1 word */
+  HOTSPAN_INPUT_BOOL = 5,        /* no words: count is 0 or 1 */
+  HOTSPAN_INPUT_COMPLEX = 6,     /* 2 words */
+  HOTSPAN_INPUT_SYMBOLIC = 7,    /* no words: a scalar torch.compile has not given a value */
+  HOTSPAN_INPUT_TENSOR_LIST = 8, /* count items follow; flag 1: too long, none follow */
+  HOTSPAN_INPUT_SCALAR_LIST = 9, /* count items follow */
+  HOTSPAN_INPUT_TEXT = 10        /* count bytes, padded to words */
+};
+#define HOTSPAN_INPUT_FLAG 1
+
+#define HOTSPAN_NAME_SLOTS 256
+#define HOTSPAN_INPUT_SLOTS 512
+
+/* What was written before, so that it need not be written again. Blocks are named by number and compared by hash: the
+ * chunk they are in may be gone already when a thread is late to learn that recording has stopped. */
+typedef struct HotspanNameSlot {
+  const char *key;     /* where torch has the name */
+  uint64_t prefix[2];  /* its first bytes */
+  uint64_t hash;       /* of all of it */
+  uint32_t name;
+  uint32_t registered; /* 1: the name of an operator, 0: text that torch may overwrite */
+  uint64_t unused[3];
+} HotspanNameSlot;
+
+typedef struct HotspanInputSlot {
+  uint64_t hash;
+  uint32_t inputs;
+  uint32_t unused;
+} HotspanInputSlot;
+
+/* What a thread writes to. Only its own thread writes; blocks, records and the counts of losses may be read by others. */
+typedef struct HotspanThread {
+  uint64_t session; /* which session the rest belongs to */
+  uint8_t *blocks;  /* the next free byte; published after the block before it is whole */
+  uint8_t *records; /* the last slot written; published likewise */
+  uint64_t dropped; /* records lost because there was no room */
+  uint64_t inputs_dropped;
+  uint32_t name_count;
+  uint32_t inputs_count;
+  HotspanNameSlot names[HOTSPAN_NAME_SLOTS];
+  HotspanInputSlot inputs[HOTSPAN_INPUT_SLOTS];
+} HotspanThread;
+
+/* What the shim calls, rarely. None of these may unwind. */
+typedef struct HotspanSink {
+  /* The buffer of the calling thread for `session`; null: do not record. `torch_thread` is torch's own number. */
+  HotspanThread *(*attach)(uint64_t session, uint64_t torch_thread);
+  /* Makes room for two slots and `room` bytes; 0: there is none. */
+  int32_t (*grow)(HotspanThread *thread, uint64_t room);
+  /* The thread of this buffer ends. */
+  void (*detach)(HotspanThread *thread);
+} HotspanSink;
+
+#define HOTSPAN_FLAG_INPUTS 1
+#define HOTSPAN_FLAG_MEMORY 2
+#define HOTSPAN_FLAG_TICKS 4 /* the cheap counter of the processor; otherwise nanoseconds of CLOCK_MONOTONIC */
+
+enum {
+  HOTSPAN_OK = 0,
+  HOTSPAN_TORCH_PROFILER_ACTIVE = 1,
+  HOTSPAN_FAILED = 2 /* hotspan_shim_error says why */
+};
+
+#pragma GCC visibility push(default)
+
+uint32_t hotspan_shim_abi(void);
+/* Begins to record. `session` is not 0 and new. The sink must live as long as the process. */
+int32_t hotspan_shim_begin(const HotspanSink *sink, uint64_t session, uint32_t flags);
+/* Stops (0) or resumes (the number of the running session) without ending anything. */
+void hotspan_shim_gate(uint64_t session);
+/* Ends recording. Operators that still run write their end into their records when they end. */
+int32_t hotspan_shim_end(void);
+/* To be called in a forked child: nothing is recorded there until the next begin. Takes no lock. */
+void hotspan_shim_forked(void);
+/* torch's name of a dtype, as it is printed in traces. */
+const char *hotspan_shim_dtype(uint8_t dtype, uint64_t *length);
+/* The last failure on this thread. */
+const char *hotspan_shim_error(void);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+#endif
