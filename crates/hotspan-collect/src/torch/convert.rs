@@ -305,7 +305,8 @@ impl Converter {
         let args = self.commit();
         let name = self.builder.intern(&span.name);
         let time = self.time(span.start.0);
-        let event = EventRow { time, name, category: self.annotation, track, args };
+        let category = if span.is_call { self.builder.category("python_function") } else { self.annotation };
+        let event = EventRow { time, name, category, track, args };
         self.builder.push_span(SpanRow { event, duration: self.time(span.end.0).since(time) });
     }
 
