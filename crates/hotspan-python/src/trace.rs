@@ -33,12 +33,16 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<PyTrace> {
     });
     match (raised, result) {
         (Some(raised), _) => Err(raised),
-        (None, Ok(trace)) => Ok(PyTrace { trace: Arc::new(trace) }),
+        (None, Ok(trace)) => Ok(PyTrace::new(trace)),
         (None, Err(error)) => Err(from_open(&error)),
     }
 }
 
 impl PyTrace {
+    pub(crate) fn new(trace: Trace) -> Self {
+        Self { trace: Arc::new(trace) }
+    }
+
     fn write(&self, py: Python<'_>, exporter: &dyn Exporter, path: &Path) -> PyResult<()> {
         py.detach(|| save(&self.trace, exporter, path)).map_err(|error| from_export(&error))
     }
@@ -94,6 +98,18 @@ impl PyTrace {
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.write(py, &native::Hotspan, &path)
+    }
+
+    /// A copy that says more about itself: keys and JSON texts.
+    fn with_metadata(&self, py: Python<'_>, metadata: Vec<(String, String)>) -> Self {
+        let changed = py.detach(|| {
+            let mut trace = Trace::clone(&self.trace);
+            for (key, json) in &metadata {
+                trace.set_metadata(key, json);
+            }
+            trace
+        });
+        Self::new(changed)
     }
 
     /// How many spans there are.
