@@ -24,6 +24,9 @@ pub enum CommandError {
     /// A folder holds no trace.
     #[error("no traces in {0}")]
     NoTraces(String),
+    /// What recording needs is not all there.
+    #[error("{0}")]
+    Doctor(String),
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
