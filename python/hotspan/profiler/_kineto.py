@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch.profiler.profiler
-from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity
 
 from hotspan import _core
 from hotspan._core import CollectError
+from hotspan.profiler._experimental import with_call_stacks
 from hotspan.profiler._request import Request
 
 
@@ -39,7 +38,7 @@ class KinetoCollector:
             profile_memory=request.memory,
             with_stack=stack,
             with_flops=request.flops,
-            experimental_config=_verbose(request.experimental_config)
+            experimental_config=with_call_stacks(request.experimental_config)
             if stack
             else request.experimental_config,
         )
@@ -64,8 +63,12 @@ class KinetoCollector:
 
     def discard(self) -> None:
         """End, and forget."""
-        if self._is_running:
+        if self._profile is not None:
+            if not self._is_running:
+                # What was prepared is only cleared away by a recording.
+                self._profile.start_trace()
             self._end()
+            self._profile = None
 
     def toggle(self, record: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pause or resume."""
@@ -75,12 +78,3 @@ class KinetoCollector:
     def _end(self) -> None:
         self._is_running = False
         self._profile.stop_trace()
-
-
-def _verbose(config: Any) -> Any:
-    """The same settings, and stacks: torch leaves those out otherwise."""
-    if config is None:
-        return _ExperimentalConfig(verbose=True)
-    config = copy.copy(config)
-    config.verbose = True
-    return config

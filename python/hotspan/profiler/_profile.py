@@ -13,9 +13,9 @@ import torch
 from torch.profiler import ProfilerAction, ProfilerActivity, record_function
 
 from hotspan.profiler import _collector
+from hotspan.profiler._experimental import KINETO_ONLY, is_set
 from hotspan.profiler._notices import warn_once
 from hotspan.profiler._request import (
-    KINETO_SETTINGS,
     Activity,
     Request,
     parse_activities,
@@ -209,14 +209,21 @@ class profile(Results):  # noqa: N801 (torch's name)
         elif before == ProfilerAction.WARMUP and after in (ProfilerAction.NONE, None):
             if after is not None:
                 warnings.warn("Incorrect schedule: WARMUP followed by NONE", stacklevel=4)
-            # As torch does: a window was promised, so there is an empty one.
-            self.start_trace()
-            self.stop_trace()
+            self._give_up_window()
             return
         if after == ProfilerAction.WARMUP:
             self.prepare_trace()
         elif after in _RECORDING:
             self.start_trace()
+
+    def _give_up_window(self) -> None:
+        """Drop what was prepared. As in torch the result is empty then, unless an earlier window left one."""
+        if self._recorded is None:
+            self.start_trace()
+            self.stop_trace()
+        elif self._collector is not None:
+            self._collector.discard()
+            self._collector = None
 
     def _hand_over(self) -> None:
         if self.on_trace_ready is None:
@@ -265,8 +272,7 @@ def _distributed_info() -> dict[str, Any]:
 
 
 def _warn_about_ignored(config: Any, acc_events: bool, timeout: float | None) -> None:
-    ignored = [name for name in KINETO_SETTINGS if getattr(config, name, None)]
-    ignored = [f"experimental_config.{name}" for name in ignored]
+    ignored = [f"experimental_config.{name}" for name in KINETO_ONLY if is_set(config, name)]
     if acc_events:
         ignored.append("acc_events")
     if timeout is not None:

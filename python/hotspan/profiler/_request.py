@@ -9,23 +9,10 @@ from typing import Any, TypeAlias
 import torch
 from torch.profiler import ProfilerActivity, supported_activities
 
+from hotspan.profiler._experimental import is_set
 from hotspan.profiler._notices import warn_once
 
 Activity: TypeAlias = ProfilerActivity | Mapping[ProfilerActivity, Any]
-
-# Settings of torch's experimental_config that mean nothing to a collector other than Kineto.
-KINETO_SETTINGS = (
-    "profiler_metrics",
-    "profiler_measure_per_kernel",
-    "performance_events",
-    "enable_cuda_sync_events",
-    "adjust_profiler_step",
-    "disable_external_correlation",
-    "record_python_gc_info",
-    "expose_kineto_event_metadata",
-    "custom_profiler_config",
-    "adjust_timestamps",
-)
 
 
 @dataclass(frozen=True)
@@ -47,7 +34,7 @@ class Request:
     @property
     def overload_names(self) -> bool:
         """Whether operators go by their full names."""
-        return bool(getattr(self.experimental_config, "capture_overload_names", False))
+        return is_set(self.experimental_config, "capture_overload_names")
 
     def metadata(self) -> dict[str, str]:
         """What torch writes into its traces about the request."""
