@@ -4,43 +4,17 @@
 // The hot path (on_start, on_end, reportMemoryUsage) takes no lock, allocates nothing, needs no GIL and never throws.
 // Where records go, how long they live and what they mean is Rust's business: see hotspan_shim.h.
 
-#include "hotspan_shim.h"
 #include "inputs.h"
+#include "memory.h"
+#include "recorder.h"
 
 #include <ATen/record_function.h>
-#include <c10/core/Allocator.h>
 #include <c10/core/ScalarType.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
-#include <torch/csrc/profiler/orchestration/observer.h>
 
-#include <atomic>
 #include <cstring>
-#include <ctime>
-#include <memory>
-#include <cstdlib>
-#include <new>
 #include <string>
-#include <utility>
-
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 namespace {
-
-// Nothing here has a destructor: callbacks may run while the process exits.
-std::atomic<uint64_t> running_session{0};
-const HotspanSink *sink = nullptr;
-bool with_inputs = false;
-std::atomic<bool> with_memory{false};
-bool with_ticks = false;
-at::CallbackHandle plain_handle = at::INVALID_CALLBACK_HANDLE;
-at::CallbackHandle inputs_handle = at::INVALID_CALLBACK_HANDLE;
-
-// Few bytes, so that they fit where the loader keeps room for libraries that are loaded late: no call to find them.
-__attribute__((tls_model("initial-exec"))) thread_local HotspanThread *this_thread = nullptr;
-thread_local bool thread_is_gone = false;
-thread_local char last_error[256];
 
 constexpr auto kUserScope = static_cast<uint8_t>(at::RecordScope::USER_SCOPE);
 constexpr size_t kLongestName = 1 << 20;
@@ -48,132 +22,6 @@ constexpr size_t kLongestName = 1 << 20;
 constexpr uint64_t kRoom = 2048;
 // Inputs that need more than this are dropped, and counted.
 constexpr uint64_t kLargeRoom = 65536;
-
-inline uint64_t ticks() noexcept {
-#if defined(__x86_64__)
-  if (with_ticks) return __rdtsc();
-#elif defined(__aarch64__)
-  if (with_ticks) {
-    uint64_t value;
-    __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(value));
-    return value;
-  }
-#endif
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
-}
-
-static_assert(sizeof(HotspanOperator) == 32 && sizeof(HotspanMemory) == 32 && sizeof(HotspanMemoryTotals) == 32,
-              "all slots have the size Rust expects");
-static_assert(offsetof(HotspanOperator, kind) == offsetof(HotspanMemory, kind) &&
-                  offsetof(HotspanOperator, end) == offsetof(HotspanMemory, address) &&
-                  offsetof(HotspanOperator, end) == offsetof(HotspanMemoryTotals, one),
-              "every slot says in the same place what it is and that it has ended");
-constexpr uint64_t kSlots = 2 * sizeof(HotspanOperator);
-
-// What torch carries from the start of a range to its end, wherever that is: a pointer to the record. Contexts are
-// recycled on the thread that lets go of them; only a thread that nests deeper than ever before allocates.
-struct Context final : at::ObserverContext {
-  HotspanOperator *record = nullptr;
-  Context *next = nullptr;
-
-  static void *operator new(size_t, void *place) noexcept { return place; }
-  static void operator delete(void *, void *) noexcept {}
-  static void operator delete(void *raw) noexcept;
-};
-
-struct FreeContext {
-  FreeContext *next;
-};
-__attribute__((tls_model("initial-exec"))) thread_local FreeContext *free_contexts = nullptr;
-// Contexts of threads that have ended, for those that begin.
-std::atomic<FreeContext *> orphaned_contexts{nullptr};
-
-void Context::operator delete(void *raw) noexcept {
-  free_contexts = new (raw) FreeContext{free_contexts};
-}
-
-__attribute__((noinline, cold)) void make_contexts() noexcept {
-  free_contexts = orphaned_contexts.exchange(nullptr, std::memory_order_acquire);
-  if (free_contexts != nullptr) return;
-  constexpr size_t kCount = 32;
-  auto *block = static_cast<char *>(std::malloc(kCount * sizeof(Context)));
-  for (size_t index = 0; block != nullptr && index < kCount; ++index) {
-    free_contexts = new (block + index * sizeof(Context)) FreeContext{free_contexts};
-  }
-}
-
-inline std::unique_ptr<at::ObserverContext> context_of(HotspanOperator *record) noexcept {
-  if (HOTSPAN_UNLIKELY(free_contexts == nullptr)) make_contexts();
-  FreeContext *place = free_contexts;
-  if (HOTSPAN_UNLIKELY(place == nullptr)) return nullptr;
-  free_contexts = place->next;
-  auto *context = new (place) Context;
-  context->record = record;
-  return std::unique_ptr<at::ObserverContext>(context);
-}
-
-void orphan_contexts() noexcept {
-  FreeContext *last = free_contexts;
-  if (last == nullptr) return;
-  while (last->next != nullptr) last = last->next;
-  FreeContext *first = std::exchange(free_contexts, nullptr);
-  last->next = orphaned_contexts.load(std::memory_order_relaxed);
-  while (!orphaned_contexts.compare_exchange_weak(
-      last->next, first, std::memory_order_release, std::memory_order_relaxed)) {
-  }
-}
-
-// Says goodbye when the thread ends; touched once in attach.
-struct Goodbye {
-  bool touched = false;
-  ~Goodbye() {
-    thread_is_gone = true;
-    orphan_contexts();
-    if (HotspanThread *thread = this_thread) {
-      this_thread = nullptr;
-      sink->detach(thread);
-    }
-  }
-};
-thread_local Goodbye goodbye;
-
-__attribute__((noinline, cold)) HotspanThread *attach(uint64_t session) noexcept {
-  if (session == 0 || thread_is_gone) return nullptr;
-  goodbye.touched = true;
-  this_thread = sink->attach(session, at::RecordFunction::currentThreadId());
-  return this_thread;
-}
-
-// The buffer of this thread, null when nothing is to be recorded.
-inline HotspanThread *current_thread() noexcept {
-  const uint64_t session = running_session.load(std::memory_order_relaxed);
-  HotspanThread *thread = this_thread;
-  if (HOTSPAN_UNLIKELY(thread == nullptr || session == 0 || thread->session != session)) return attach(session);
-  return thread;
-}
-
-inline uint64_t room_of(const HotspanThread *thread) noexcept {
-  return static_cast<uint64_t>(thread->records - thread->blocks);
-}
-
-__attribute__((noinline, cold)) bool grow(HotspanThread *thread, uint64_t room) noexcept {
-  return sink->grow(thread, room) != 0;
-}
-
-inline bool has_room(HotspanThread *thread, uint64_t room) noexcept {
-  return HOTSPAN_LIKELY(room_of(thread) >= room + kSlots) || grow(thread, room);
-}
-
-template <typename Address>
-inline void publish(Address *&place, void *value) noexcept {
-  __atomic_store_n(&place, static_cast<Address *>(value), __ATOMIC_RELEASE);
-}
-
-inline void count(uint64_t &counter) noexcept {
-  __atomic_store_n(&counter, counter + 1, __ATOMIC_RELAXED);
-}
 
 // Writes a name that is not in its slot; 0: there is no room.
 __attribute__((noinline, cold)) uint32_t write_name(
@@ -256,72 +104,9 @@ __attribute__((noinline)) uint32_t inputs_of(HotspanThread *thread, const at::Re
   return 0;
 }
 
-// Receives the reports of torch's allocators. Torch casts whatever is in the PROFILER_STATE slot to this base class,
-// so the object derives from it; its configuration says "disabled", so torch.profiler takes it for no profiler.
-// One object serves all threads and sessions and is never destroyed.
-struct MemoryReporter final : torch::profiler::impl::ProfilerStateBase {
-  MemoryReporter()
-      : ProfilerStateBase(torch::profiler::impl::ProfilerConfig(torch::profiler::impl::ProfilerState::Disabled)) {}
-  torch::profiler::impl::ActiveProfilerType profilerType() override {
-    return torch::profiler::impl::ActiveProfilerType::NONE;
-  }
-  bool memoryProfilingEnabled() const override {
-    return with_memory.load(std::memory_order_relaxed) && running_session.load(std::memory_order_relaxed) != 0;
-  }
-  void reportMemoryUsage(
-      void *address, int64_t bytes, size_t allocated, size_t reserved, c10::Device device) override {
-    write(HOTSPAN_KIND_MEMORY, address, bytes, allocated, reserved, device);
-  }
-  void reportOutOfMemory(int64_t bytes, size_t allocated, size_t reserved, c10::Device device) override {
-    write(HOTSPAN_KIND_OUT_OF_MEMORY, nullptr, bytes, allocated, reserved, device);
-  }
-
- private:
-  static void write(
-      uint8_t kind, void *address, int64_t bytes, size_t allocated, size_t reserved, c10::Device device) noexcept {
-    if (!with_memory.load(std::memory_order_relaxed)) return;
-    HotspanThread *thread = current_thread();
-    if (thread == nullptr) return;
-    if (HOTSPAN_UNLIKELY(!has_room(thread, 0))) return count(thread->dropped);
-    auto *totals = reinterpret_cast<HotspanMemoryTotals *>(thread->records) - 2;
-    *totals = {allocated, 1, reserved, 0};
-    *reinterpret_cast<HotspanMemory *>(totals + 1) = {
-        ticks(), address == nullptr ? 1 : reinterpret_cast<uint64_t>(address), bytes, device.index(),
-        static_cast<uint8_t>(device.type()), kind, 0};
-    publish(thread->records, totals);
-  }
-};
-
-std::shared_ptr<c10::DebugInfoBase> &memory_reporter() {
-  static auto *reporter = new std::shared_ptr<c10::DebugInfoBase>(std::make_shared<MemoryReporter>());
-  return *reporter;
-}
-// The same without the guard of a local static; set before it is needed.
-const c10::DebugInfoBase *reporter_address = nullptr;
-
-// Makes this thread's allocations visible. The slot is scoped: backward and JIT continuations install and restore whole
-// sets of slots, so it is looked at before each operator. Another profiler's object there is left alone.
-inline void listen_to_allocators() noexcept {
-  const auto *present = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
-  if (present != nullptr) return;
-  try {
-    c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, memory_reporter());
-  } catch (...) {
-    // Out of memory: this thread's allocations stay unseen.
-  }
-}
-
-void stop_listening() noexcept {
-  if (reporter_address == nullptr ||
-      c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != reporter_address) {
-    return;
-  }
-  try {
-    c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
-  } catch (...) {
-    // Something else was pushed after it. The object stays, and says that it is disabled.
-  }
-}
+at::CallbackHandle plain_handle = at::INVALID_CALLBACK_HANDLE;
+at::CallbackHandle inputs_handle = at::INVALID_CALLBACK_HANDLE;
+thread_local char last_error[256];
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn) noexcept {
   HotspanThread *thread = current_thread();
@@ -339,7 +124,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn) noex
   const uint64_t forward = fn.forwardThreadId();
   *record = {0, 0, name, inputs, static_cast<uint32_t>(sequence), static_cast<uint8_t>(sequence >> 32),
              static_cast<uint8_t>(fn.scope()), static_cast<uint16_t>(forward < 0xffff ? forward : 0xffff)};
-  auto context = context_of(record);
+  auto context = context_of(record, thread);
   record->start = ticks();
   publish(thread->records, record);
   return context;
@@ -348,10 +133,11 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn) noex
 void on_end(const at::RecordFunction &fn, at::ObserverContext *context) noexcept {
   if (context == nullptr) return;
   const uint64_t now = ticks();
-  HotspanOperator *record = static_cast<Context *>(context)->record;
-  // Only ranges can be asynchronous.
-  if (HOTSPAN_UNLIKELY(record->kind == kUserScope) && fn.isAsync()) {
-    __atomic_store_n(&record->kind, kUserScope | HOTSPAN_KIND_ASYNC, __ATOMIC_RELAXED);
+  const auto *started = static_cast<Context *>(context);
+  HotspanOperator *record = started->record;
+  // Asynchronous is what ends on another thread, or what says so; of those that may, only ranges do.
+  if (HOTSPAN_UNLIKELY(started->thread != this_thread || (record->kind == kUserScope && fn.isAsync()))) {
+    __atomic_store_n(&record->kind, record->kind | HOTSPAN_KIND_ASYNC, __ATOMIC_RELAXED);
   }
   // From here on the record may be gone.
   __atomic_store_n(&record->end, now, __ATOMIC_RELEASE);
@@ -373,8 +159,18 @@ bool torch_profiler_is_active() {
   return everywhere != nullptr && !everywhere->config().disabled();
 }
 
-void fail(const char *message) noexcept {
-  strncpy(last_error, message, sizeof last_error - 1);
+// Nothing of torch may be thrown into Rust.
+template <typename Action>
+int32_t guarded(Action action) noexcept {
+  try {
+    action();
+    return HOTSPAN_OK;
+  } catch (const std::exception &error) {
+    strncpy(last_error, error.what(), sizeof last_error - 1);
+  } catch (...) {
+    strncpy(last_error, "an exception of unknown type", sizeof last_error - 1);
+  }
+  return HOTSPAN_FAILED;
 }
 
 } // namespace
@@ -384,58 +180,53 @@ uint32_t hotspan_shim_abi(void) {
 }
 
 int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint32_t flags) {
-  try {
-    if (torch_profiler_is_active()) return HOTSPAN_TORCH_PROFILER_ACTIVE;
+  bool taken = false;
+  const int32_t result = guarded([&] {
+    taken = torch_profiler_is_active();
+    if (taken) return;
     sink = given_sink;
     with_inputs = (flags & HOTSPAN_FLAG_INPUTS) != 0;
     with_ticks = (flags & HOTSPAN_FLAG_TICKS) != 0;
     with_memory.store((flags & HOTSPAN_FLAG_MEMORY) != 0, std::memory_order_relaxed);
-    reporter_address = memory_reporter().get();
+    running_session.store(session, std::memory_order_release);
     // Callbacks are registered once and switched on and off: torch allows that at any time, but not removal.
     at::CallbackHandle &handle = with_inputs ? inputs_handle : plain_handle;
-    running_session.store(session, std::memory_order_release);
     if (handle == at::INVALID_CALLBACK_HANDLE) {
       handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end).needsInputs(with_inputs));
     } else {
       at::reenableCallback(handle);
     }
     if ((flags & HOTSPAN_FLAG_MEMORY) != 0) listen_to_allocators();
-    return HOTSPAN_OK;
-  } catch (const std::exception &error) {
-    running_session.store(0);
-    fail(error.what());
-  } catch (...) {
-    running_session.store(0);
-    fail("an exception of unknown type");
-  }
-  return HOTSPAN_FAILED;
+  });
+  if (result != HOTSPAN_OK) running_session.store(0);
+  return taken ? HOTSPAN_TORCH_PROFILER_ACTIVE : result;
 }
 
 void hotspan_shim_gate(uint64_t session) {
   running_session.store(session, std::memory_order_release);
 }
 
+int32_t hotspan_shim_release_memory(void) {
+  with_memory.store(false, std::memory_order_relaxed);
+  return guarded([] { stop_listening(); });
+}
+
 int32_t hotspan_shim_end(void) {
   running_session.store(0, std::memory_order_release);
   with_memory.store(false, std::memory_order_relaxed);
-  try {
+  return guarded([] {
     for (const at::CallbackHandle handle : {plain_handle, inputs_handle}) {
       if (handle != at::INVALID_CALLBACK_HANDLE) at::disableCallback(handle);
     }
     stop_listening();
-    return HOTSPAN_OK;
-  } catch (const std::exception &error) {
-    fail(error.what());
-  } catch (...) {
-    fail("an exception of unknown type");
-  }
-  return HOTSPAN_FAILED;
+  });
 }
 
 void hotspan_shim_forked(void) {
   running_session.store(0, std::memory_order_relaxed);
   with_memory.store(false, std::memory_order_relaxed);
   this_thread = nullptr;
+  Listeners::forget_parent();
 }
 
 const char *hotspan_shim_dtype(uint8_t dtype, uint64_t *length) {

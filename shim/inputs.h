@@ -2,15 +2,12 @@
 #ifndef HOTSPAN_INPUTS_H
 #define HOTSPAN_INPUTS_H
 
-#include "hotspan_shim.h"
+#include "recorder.h"
 
 #include <ATen/record_function.h>
 #include <c10/core/ScalarType.h>
 
 #include <cstring>
-
-#define HOTSPAN_LIKELY(condition) __builtin_expect(!!(condition), 1)
-#define HOTSPAN_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 namespace {
 

@@ -20,7 +20,7 @@ pub struct SlotShape {
 }
 
 /// The first chunk of a thread; many threads record only a few events.
-pub const FIRST_CHUNK: usize = 64 << 10;
+pub const FIRST_CHUNK: usize = 16 << 10;
 /// Later chunks double up to this size.
 pub const LARGEST_CHUNK: usize = 1 << 20;
 /// Memory kept for the next recording.
@@ -189,15 +189,15 @@ mod tests {
 
     #[test]
     fn slots_are_read_in_the_order_written() {
-        let (chunk, low) = filled(1_000, &[]);
+        let (chunk, low) = filled(400, &[]);
         // SAFETY: `filled` wrote these slots.
         let read: Vec<u64> = chunk.slots_down_to(low).map(|at| unsafe { at.cast::<u64>().read() }).collect();
-        assert_eq!(read, (0..1_000).collect::<Vec<_>>());
+        assert_eq!(read, (0..400).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_chunk_waits_for_operators_that_still_run() {
-        let (chunk, low) = filled(500, &[123]);
+        let (chunk, low) = filled(400, &[123]);
         let slot = chunk.slots_down_to(low).nth(123).unwrap();
         drop(chunk);
         assert!(sweep_limbo() >= 1);

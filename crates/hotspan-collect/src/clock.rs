@@ -24,7 +24,8 @@ pub fn counter_is_steady() -> bool {
             return true; // by definition of the architecture
         }
         // The kernel tests the counter at boot and leaves it when cores disagree.
-        let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+        let source =
+            std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
         match source.as_deref().map(str::trim) {
             Ok("tsc") => true,
             // Virtual machines read the counter through a page of the hypervisor; it is steady where the flag says so.
@@ -41,7 +42,11 @@ pub fn counter_is_steady() -> bool {
 #[must_use]
 #[inline]
 pub fn now() -> Ticks {
-    if counter_is_steady() { Ticks(read_counter()) } else { Ticks(system_nanos(libc::CLOCK_MONOTONIC) as u64) }
+    if counter_is_steady() {
+        Ticks(read_counter())
+    } else {
+        Ticks(system_nanos(libc::CLOCK_MONOTONIC) as u64)
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -70,7 +75,8 @@ fn system_nanos(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the result, and both clocks used here exist on every Linux.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64
+    // Both are narrower on some 32-bit systems, none of which torch supports.
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// The three clocks at one moment.
@@ -169,7 +175,11 @@ mod tests {
         let calibration = clock.until(pair(10_000, 3_050));
         assert_eq!(calibration.unix(Ticks(4_000)), UnixNanos(1_000_000_001_050));
         assert_eq!(calibration.unix(Ticks(10_000)), UnixNanos(1_000_000_003_050));
-        assert_eq!(calibration.unix(Ticks(1_000)), UnixNanos(1_000_000_000_050), "earlier than the start is fine too");
+        assert_eq!(
+            calibration.unix(Ticks(1_000)),
+            UnixNanos(1_000_000_000_050),
+            "earlier than the start is fine too"
+        );
     }
 
     #[test]

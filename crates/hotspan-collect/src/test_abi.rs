@@ -12,7 +12,7 @@ static SESSION: Mutex<Option<Session>> = Mutex::new(None);
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
 static TRACE: Mutex<Option<Trace>> = Mutex::new(None);
 
-fn text(message: impl ToString) -> *mut c_char {
+fn text(message: &impl ToString) -> *mut c_char {
     CString::new(message.to_string()).unwrap_or_default().into_raw()
 }
 
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn hotspan_test_start(root: *const c_char, flags: u32, max
             put(&SESSION, session);
             std::ptr::null_mut()
         }
-        Err(error) => text(error),
+        Err(error) => text(&error),
     }
 }
 
@@ -57,6 +57,16 @@ pub extern "C" fn hotspan_test_toggle(record: bool) {
         && let Some(session) = &*session
     {
         session.toggle(record);
+    }
+}
+
+/// Stops recording memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn hotspan_test_release_memory() {
+    if let Ok(session) = SESSION.lock()
+        && let Some(session) = &*session
+    {
+        session.release_memory();
     }
 }
 
@@ -121,11 +131,11 @@ pub extern "C" fn hotspan_test_clear() {
 pub unsafe extern "C" fn hotspan_test_dump(path: *const c_char) -> *mut c_char {
     // SAFETY: as for this function.
     let path = unsafe { CStr::from_ptr(path) }.to_string_lossy().into_owned();
-    let Ok(trace) = TRACE.lock() else { return text("poisoned") };
-    let Some(trace) = &*trace else { return text("nothing recorded") };
+    let Ok(trace) = TRACE.lock() else { return text(&"poisoned") };
+    let Some(trace) = &*trace else { return text(&"nothing recorded") };
     match std::fs::write(path, dump(trace).to_string()) {
         Ok(()) => std::ptr::null_mut(),
-        Err(error) => text(error),
+        Err(error) => text(&error),
     }
 }
 
@@ -138,7 +148,8 @@ fn dump(trace: &Trace) -> serde_json::Value {
     let common = |event: hotspan_store::EventRow, phase: &str| -> serde_json::Map<String, Value> {
         let track = trace.track(event.track);
         let args = trace.args(event.args);
-        let args = args.map(|(key, value)| (trace.str(key.name).to_owned(), value.resolve(trace.strings()).to_json()));
+        let args = args
+            .map(|(key, value)| (trace.str(key.name).to_owned(), value.resolve(trace.strings()).to_json()));
         let value = json!({
             "ph": phase, "cat": trace.category_name(event.category), "name": trace.str(event.name),
             "pid": ident(trace.process(track.process).ident), "tid": ident(track.ident),
@@ -153,7 +164,8 @@ fn dump(trace: &Trace) -> serde_json::Value {
     let mut events: Vec<Value> = Vec::new();
     for track in trace.tracks() {
         let name = track.name.map(|name| trace.str(name));
-        events.push(json!({"ph": "M", "name": "thread_name", "pid": ident(trace.process(track.process).ident),
+        events
+            .push(json!({"ph": "M", "name": "thread_name", "pid": ident(trace.process(track.process).ident),
             "tid": ident(track.ident), "args": {"name": name}}));
     }
     for (span, event) in trace.spans().ids().zip(trace.spans().events()) {
@@ -164,7 +176,8 @@ fn dump(trace: &Trace) -> serde_json::Value {
     events.extend(trace.instants().events().map(|event| Value::from(common(event, "i"))));
     for index in 0..trace.flows().len() {
         let row = trace.flows().row(index);
-        let mut object = common(row.event, if row.phase == hotspan_store::FlowPhase::Start { "s" } else { "f" });
+        let mut object =
+            common(row.event, if row.phase == hotspan_store::FlowPhase::Start { "s" } else { "f" });
         object.insert("id".into(), json!(row.id));
         events.push(object.into());
     }

@@ -155,7 +155,8 @@ impl<'a> Block<'a> {
     }
 }
 
-const _: () = assert!(cfg!(target_endian = "little"), "blocks are read as a little-endian processor writes them");
+const _: () =
+    assert!(cfg!(target_endian = "little"), "blocks are read as a little-endian processor writes them");
 
 /// Tags of encoded inputs: `HOTSPAN_INPUT_*`.
 pub(crate) mod input {
@@ -225,6 +226,7 @@ pub(crate) const TORCH_PROFILER_ACTIVE: i32 = 1;
 pub(crate) struct Functions {
     pub(crate) begin: unsafe extern "C" fn(sink: *const Sink, session: u64, flags: u32) -> i32,
     pub(crate) gate: unsafe extern "C" fn(session: u64),
+    pub(crate) release_memory: unsafe extern "C" fn() -> i32,
     pub(crate) end: unsafe extern "C" fn() -> i32,
     pub(crate) forked: unsafe extern "C" fn(),
     pub(crate) dtype: unsafe extern "C" fn(dtype: u8, length: *mut u64) -> *const c_char,
@@ -236,7 +238,9 @@ impl Functions {
     ///
     /// # Safety
     /// `find` returns the address of the function of that name in a library that is never unloaded.
-    pub(crate) unsafe fn find(find: impl Fn(&str) -> Option<*mut c_void>) -> Result<(u32, Self), &'static str> {
+    pub(crate) unsafe fn find(
+        find: impl Fn(&str) -> Option<*mut c_void>,
+    ) -> Result<(u32, Self), &'static str> {
         macro_rules! function {
             ($name:literal, $type:ty) => {{
                 let address: *mut c_void = find($name).ok_or($name)?;
@@ -248,6 +252,7 @@ impl Functions {
         let functions = Self {
             begin: function!("hotspan_shim_begin", unsafe extern "C" fn(*const Sink, u64, u32) -> i32),
             gate: function!("hotspan_shim_gate", unsafe extern "C" fn(u64)),
+            release_memory: function!("hotspan_shim_release_memory", unsafe extern "C" fn() -> i32),
             end: function!("hotspan_shim_end", unsafe extern "C" fn() -> i32),
             forked: function!("hotspan_shim_forked", unsafe extern "C" fn()),
             dtype: function!("hotspan_shim_dtype", unsafe extern "C" fn(u8, *mut u64) -> *const c_char),

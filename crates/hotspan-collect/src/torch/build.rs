@@ -13,10 +13,12 @@ use std::process::Command;
 use crate::torch::{CollectError, TorchInstall};
 
 /// Everything that is compiled: the first file includes the others.
-const SOURCES: [(&str, &str); 3] = [
+const SOURCES: [(&str, &str); 5] = [
     ("hotspan_shim.cc", include_str!("../../../../shim/hotspan_shim.cc")),
     ("hotspan_shim.h", include_str!("../../../../shim/hotspan_shim.h")),
     ("inputs.h", include_str!("../../../../shim/inputs.h")),
+    ("memory.h", include_str!("../../../../shim/memory.h")),
+    ("recorder.h", include_str!("../../../../shim/recorder.h")),
 ];
 /// Newer torch needs C++20, older ones compile with either, old compilers only know the second.
 const STANDARDS: [&str; 2] = ["-std=c++20", "-std=c++17"];
@@ -45,9 +47,8 @@ fn shim_in(folder: &Path, install: &TorchInstall) -> Result<PathBuf, CollectErro
     }
     let work = folder.join(format!("build-{}", std::process::id()));
     std::fs::create_dir_all(&work).map_err(failed(&work))?;
-    let result = compile(install, &work).and_then(|built| {
-        std::fs::rename(&built, &library).map_err(failed(&library))
-    });
+    let result =
+        compile(install, &work).and_then(|built| std::fs::rename(&built, &library).map_err(failed(&library)));
     let _ = std::fs::remove_dir_all(&work); // of no consequence if it stays
     result.map(|()| library)
 }

@@ -3,8 +3,8 @@
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, Args, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, Loss, Place, SpanRow,
-    StringId, Timestamp, TrackId, TraceBuilder,
+    Arg, Args, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, Loss,
+    Place, SpanRow, StringId, Timestamp, TraceBuilder, TrackId,
 };
 
 use crate::clock::{Calibration, Ticks};
@@ -149,7 +149,9 @@ impl Converter {
         let metadata = &mut self.builder.metadata;
         metadata.set("schemaVersion", "1");
         metadata.set("deviceProperties", "[]");
-        for (key, set) in [("profile_memory", recording.options.memory), ("record_shapes", recording.options.shapes)] {
+        for (key, set) in
+            [("profile_memory", recording.options.memory), ("record_shapes", recording.options.shapes)]
+        {
             if set {
                 metadata.set(key, "1");
             }
@@ -157,9 +159,10 @@ impl Converter {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         metadata.set("host_name", &serde_json::Value::from(host.trim()).to_string());
         metadata.set("displayTimeUnit", "\"ms\"");
-        for (key, count) in
-            [("hotspan_dropped_events", recording.dropped()), ("hotspan_dropped_inputs", recording.inputs_dropped())]
-        {
+        for (key, count) in [
+            ("hotspan_dropped_events", recording.dropped()),
+            ("hotspan_dropped_inputs", recording.inputs_dropped()),
+        ] {
             if count > 0 {
                 metadata.set(key, &count.to_string());
             }
@@ -338,8 +341,9 @@ impl Converter {
     fn inputs(&mut self, count: usize, items: &[u64]) -> InternedInputs {
         let texts = inputs::decode(items, count, |dtype| self.shim.dtype_name(dtype));
         let builder = &mut self.builder;
-        let positional = (count > 0)
-            .then(|| [&texts.concrete, &texts.types, &texts.strides, &texts.dims].map(|text| builder.intern(text)));
+        let positional = (count > 0).then(|| {
+            [&texts.concrete, &texts.types, &texts.strides, &texts.dims].map(|text| builder.intern(text))
+        });
         let mut value = |value: Keyword| match value {
             Keyword::Int(number) => Arg::Int(number),
             Keyword::Text(text) => Arg::Text(builder.intern(&text)),
@@ -352,16 +356,13 @@ impl Converter {
     /// Arrows from forward operators to the autograd nodes they made: same sequence number, and the thread that ran the
     /// forward. Of several forward operators with one number the last one made the node.
     fn arrows(&mut self) {
-        let mut links = std::mem::take(&mut self.links);
-        let numbered: Vec<usize> = {
-            // Each thread is in order already, so this merges a few sorted runs.
-            let mut order: Vec<usize> = (0..links.len()).collect();
-            order.sort_by_key(|&index| links[index].time);
-            order
-        };
+        let links = std::mem::take(&mut self.links);
+        // Each thread is in order already, so this merges a few sorted runs.
+        let mut in_time: Vec<usize> = (0..links.len()).collect();
+        in_time.sort_by_key(|&index| links[index].time);
         let mut forward: HashMap<(u64, i64), usize> = HashMap::new();
         let mut ends: Vec<(usize, i64, FlowPhase)> = Vec::new();
-        for index in numbered {
+        for index in in_time {
             let link = &links[index];
             if link.forward_thread == 0 {
                 forward.insert((link.torch_thread, link.sequence), index);
@@ -380,7 +381,6 @@ impl Converter {
             let binds_enclosing = phase == FlowPhase::End;
             self.builder.push_flow(FlowRow { event, id, phase, binds_enclosing });
         }
-        links.clear();
     }
 
     /// The span of the recording itself, and marks at its ends.

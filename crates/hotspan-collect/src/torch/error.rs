@@ -24,7 +24,9 @@ pub enum CollectError {
         tried: String,
     },
     /// The compiler refused the shim.
-    #[error("the torch hooks did not compile against torch {version}:\n{output}\nhint: the full command was: {command}")]
+    #[error(
+        "the torch hooks did not compile against torch {version}:\n{output}\nhint: the full command was: {command}"
+    )]
     Compile {
         /// The version of torch.
         version: String,
@@ -50,7 +52,9 @@ pub enum CollectError {
         reason: String,
     },
     /// torch.profiler is recording.
-    #[error("torch.profiler is already recording in this process. hint: stop it before starting hotspan, or use one of the two")]
+    #[error(
+        "torch.profiler is already recording in this process. hint: stop it before starting hotspan, or use one of the two"
+    )]
     TorchProfilerActive,
     /// hotspan is recording.
     #[error("hotspan is already recording torch operators in this process. hint: stop that profile first")]

@@ -218,20 +218,37 @@ mod tests {
     #[test]
     fn reads_like_kineto() {
         let words = [
-            head(input::TENSOR, 6, 0, 2), 3, 4, 4, 1,
+            head(input::TENSOR, 6, 0, 2),
+            3,
+            4,
+            4,
+            1,
             head(input::TENSOR_LIST, 0, 0, 2),
-            head(input::TENSOR, 6, 0, 1), 5, 1,
+            head(input::TENSOR, 6, 0, 1),
+            5,
+            1,
             head(input::TENSOR, 6, 0, 0),
-            head(input::DOUBLE, 0, 0, 0), 0.1f64.to_bits(),
-            head(input::SCALAR_LIST, 0, 0, 2), head(input::INT, 0, 0, 0), u64::MAX, head(input::BOOL, 0, 0, 1),
-            head(input::TENSOR, 4, input::FLAG, 2), 3, 4,
+            head(input::DOUBLE, 0, 0, 0),
+            0.1f64.to_bits(),
+            head(input::SCALAR_LIST, 0, 0, 2),
+            head(input::INT, 0, 0, 0),
+            u64::MAX,
+            head(input::BOOL, 0, 0, 1),
+            head(input::TENSOR, 4, input::FLAG, 2),
+            3,
+            4,
             head(input::OTHER, 0, 0, 0),
-            head(input::COMPLEX, 0, 0, 0), 3f64.to_bits(), (-4.5f64).to_bits(),
+            head(input::COMPLEX, 0, 0, 0),
+            3f64.to_bits(),
+            (-4.5f64).to_bits(),
         ];
         let texts = decode(&words, 7, names);
         assert_eq!(texts.dims, "[[3, 4], [[5], []], [], [], [3, 4], [], []]");
         assert_eq!(texts.strides, "[[4, 1], [[1], []], [], [], [], [], []]");
-        assert_eq!(texts.types, r#"["float", "TensorList", "Scalar", "ScalarList", "long int", "", "Scalar"]"#);
+        assert_eq!(
+            texts.types,
+            r#"["float", "TensorList", "Scalar", "ScalarList", "long int", "", "Scalar"]"#
+        );
         assert_eq!(texts.concrete, r#"["", "", "0.10000000000000001", "[-1, True]", "", "", "3.-4.5j"]"#);
         assert!(texts.keywords.is_empty());
     }
@@ -240,7 +257,9 @@ mod tests {
     fn long_lists_and_lists_with_gaps_have_no_shapes() {
         let words = [
             head(input::TENSOR_LIST, 0, input::FLAG, 35),
-            head(input::TENSOR_LIST, 0, 0, 2), head(input::TENSOR, 6, 0, 0), head(input::UNDEFINED, 0, 0, 0),
+            head(input::TENSOR_LIST, 0, 0, 2),
+            head(input::TENSOR, 6, 0, 0),
+            head(input::UNDEFINED, 0, 0, 0),
         ];
         let texts = decode(&words, 2, names);
         assert_eq!((texts.dims.as_str(), texts.types.as_str()), ("[[], []]", r#"["TensorList", ""]"#));
@@ -259,8 +278,10 @@ mod tests {
         };
         let words = [
             vec![head(input::OTHER, 0, 0, 0)],
-            text("stream"), vec![head(input::INT, 0, 0, 0), 7],
-            text("kernel_file"), text("/tmp/a \"b\".py"),
+            text("stream"),
+            vec![head(input::INT, 0, 0, 0), 7],
+            text("kernel_file"),
+            text("/tmp/a \"b\".py"),
         ];
         let texts = decode(&words.concat(), 1, names);
         let expected = [
@@ -273,9 +294,19 @@ mod tests {
     #[test]
     fn numbers_read_as_torch_prints_them() {
         let expected = [
-            (0.0, "0."), (-0.0, "-0."), (1.0, "1."), (-2.0, "-2."), (0.1, "0.10000000000000001"),
-            (1e-20, "9.9999999999999995e-21"), (1e10, "10000000000"), (1.5e17, "1.5e+17"), (1e16, "10000000000000000"),
-            (0.0001, "0.0001"), (1e-5, "1.0000000000000001e-05"), (f64::INFINITY, "inf"), (123456.789, "123456.789"),
+            (0.0, "0."),
+            (-0.0, "-0."),
+            (1.0, "1."),
+            (-2.0, "-2."),
+            (0.1, "0.10000000000000001"),
+            (1e-20, "9.9999999999999995e-21"),
+            (1e10, "10000000000"),
+            (1.5e17, "1.5e+17"),
+            (1e16, "10000000000000000"),
+            (0.0001, "0.0001"),
+            (1e-5, "1.0000000000000001e-05"),
+            (f64::INFINITY, "inf"),
+            (123456.789, "123456.789"),
         ];
         for (number, text) in expected {
             assert_eq!(double_text(number), text);

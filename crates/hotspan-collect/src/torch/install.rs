@@ -36,7 +36,8 @@ impl TorchInstall {
             .map_err(|error| missing(format!("{}: {error}", library.display())))?
             .len();
         let symbols = root.join("lib/libc10.so");
-        let symbols = std::fs::read(&symbols).map_err(|error| missing(format!("{}: {error}", symbols.display())))?;
+        let symbols =
+            std::fs::read(&symbols).map_err(|error| missing(format!("{}: {error}", symbols.display())))?;
         let cxx11_abi = uses_cxx11_strings(&symbols);
         Ok(Self { root, version, cxx11_abi, is_debug, library_bytes })
     }

@@ -113,6 +113,15 @@ impl Session {
         }
     }
 
+    /// Stops recording memory, for good, and goes on with operators. torch.profiler refuses to start on a thread whose
+    /// allocations are recorded here; whoever is about to start it calls this first.
+    pub fn release_memory(&self) {
+        if self.is_running() {
+            // SAFETY: takes nothing; failing leaves the memory recorded.
+            unsafe { (self.shim.release_memory)() };
+        }
+    }
+
     /// Adds a span of the calling thread, measured with [`clock::now`], as a user annotation.
     pub fn add_span(&self, name: &str, start: Ticks, end: Ticks) {
         self.add(name, start, end, false);

@@ -66,8 +66,8 @@ fn open(path: &Path) -> Result<Functions, CollectError> {
         (!address.is_null()).then_some(address)
     };
     // SAFETY: the library was compiled from the header that `Functions` mirrors, and it is never closed.
-    let (abi, functions) =
-        unsafe { Functions::find(find) }.map_err(|missing| failed(format!("it has no function {missing}")))?;
+    let (abi, functions) = unsafe { Functions::find(find) }
+        .map_err(|missing| failed(format!("it has no function {missing}")))?;
     if abi != ABI {
         return Err(failed(format!("it speaks version {abi} of the interface, not {ABI}")));
     }

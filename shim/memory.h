@@ -1,0 +1,150 @@
+// Allocations and releases: torch's allocators report to an object in a slot of the running thread.
+#ifndef HOTSPAN_MEMORY_H
+#define HOTSPAN_MEMORY_H
+
+#include "recorder.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace {
+
+// Receives the reports of torch's allocators. Torch casts whatever is in the PROFILER_STATE slot to this base class,
+// so the object derives from it; its configuration says "disabled", so torch.profiler takes it for no profiler.
+// One object serves all threads and sessions and is never destroyed.
+struct MemoryReporter final : torch::profiler::impl::ProfilerStateBase {
+  MemoryReporter()
+      : ProfilerStateBase(torch::profiler::impl::ProfilerConfig(torch::profiler::impl::ProfilerState::Disabled)) {}
+  torch::profiler::impl::ActiveProfilerType profilerType() override {
+    return torch::profiler::impl::ActiveProfilerType::NONE;
+  }
+  bool memoryProfilingEnabled() const override {
+    return with_memory.load(std::memory_order_relaxed) && running_session.load(std::memory_order_relaxed) != 0;
+  }
+  void reportMemoryUsage(
+      void *address, int64_t bytes, size_t allocated, size_t reserved, c10::Device device) override {
+    write(HOTSPAN_KIND_MEMORY, address, bytes, allocated, reserved, device);
+  }
+  void reportOutOfMemory(int64_t bytes, size_t allocated, size_t reserved, c10::Device device) override {
+    write(HOTSPAN_KIND_OUT_OF_MEMORY, nullptr, bytes, allocated, reserved, device);
+  }
+
+ private:
+  static void write(
+      uint8_t kind, void *address, int64_t bytes, size_t allocated, size_t reserved, c10::Device device) noexcept {
+    if (!with_memory.load(std::memory_order_relaxed)) return;
+    HotspanThread *thread = current_thread();
+    if (thread == nullptr) return;
+    if (HOTSPAN_UNLIKELY(!has_room(thread, 0))) return count(thread->dropped);
+    auto *totals = reinterpret_cast<HotspanMemoryTotals *>(thread->records) - 2;
+    *totals = {allocated, 1, reserved, 0};
+    *reinterpret_cast<HotspanMemory *>(totals + 1) = {
+        ticks(), address == nullptr ? 1 : reinterpret_cast<uint64_t>(address), bytes, device.index(),
+        static_cast<uint8_t>(device.type()), kind, 0};
+    publish(thread->records, totals);
+  }
+};
+
+// A slot is a node of the thread's list; its object is private there. Naming a private member in an explicit
+// instantiation is allowed, and the only way to take the object out of another thread's slot.
+struct InfoOfNode {
+  friend std::shared_ptr<c10::DebugInfoBase> c10::ThreadLocalDebugInfo::*private_info(InfoOfNode);
+};
+template <std::shared_ptr<c10::DebugInfoBase> c10::ThreadLocalDebugInfo::*Member>
+struct RevealInfo {
+  friend std::shared_ptr<c10::DebugInfoBase> c10::ThreadLocalDebugInfo::*private_info(InfoOfNode) {
+    return Member;
+  }
+};
+template struct RevealInfo<&c10::ThreadLocalDebugInfo::info_>;
+
+// All nodes with our object, of all threads. Never destroyed: threads outlive the destructors of the process.
+struct Listeners {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<c10::ThreadLocalDebugInfo>> nodes;
+  std::shared_ptr<c10::DebugInfoBase> reporter = std::make_shared<MemoryReporter>();
+
+  static Listeners &all() {
+    Listeners *known = everyone.load(std::memory_order_acquire);
+    if (known == nullptr) {
+      auto *made = new Listeners;
+      if (everyone.compare_exchange_strong(known, made)) return *made;
+      delete made;
+    }
+    return *known;
+  }
+
+  // In a forked child the lock may be held for ever. The only thread there is the one that forked.
+  static void forget_parent() noexcept {
+    const Listeners *parents = everyone.exchange(nullptr);
+    const auto top = c10::ThreadLocalDebugInfo::current();
+    const auto *present = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
+    if (parents == nullptr || top == nullptr || present != parents->reporter.get()) return;
+    if (((*top).*private_info(InfoOfNode{})).get() == present) point(*top, nullptr);
+  }
+
+  static std::atomic<Listeners *> everyone;
+
+  // Changes what a node says, while its thread may be looking: one store of one pointer, like the load on the other
+  // side. The count of references stays as it is, so the node lets go of the object in the usual way.
+  static void point(c10::ThreadLocalDebugInfo &node, c10::DebugInfoBase *object) noexcept {
+    std::shared_ptr<c10::DebugInfoBase> &info = node.*private_info(InfoOfNode{});
+    static_assert(sizeof info == 2 * sizeof(void *), "a shared pointer is a pointer and its count of references");
+    __atomic_store_n(reinterpret_cast<c10::DebugInfoBase **>(&info), object, __ATOMIC_RELAXED);
+  }
+
+  void forget_dead() {
+    nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [](const auto &node) { return node.expired(); }), nodes.end());
+  }
+};
+
+std::atomic<Listeners *> Listeners::everyone{nullptr};
+
+// This thread has no object in its slot: puts ours there. A slot that was emptied by `stop_listening` is used again.
+__attribute__((noinline, cold)) void listen() noexcept {
+  try {
+    Listeners &all = Listeners::all();
+    const std::lock_guard<std::mutex> guard(all.mutex);
+    const auto top = c10::ThreadLocalDebugInfo::current();
+    for (const auto &known : all.nodes) {
+      if (top != nullptr && known.lock() == top) return Listeners::point(*top, all.reporter.get());
+    }
+    if (all.nodes.size() >= 64) all.forget_dead();
+    c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, all.reporter);
+    all.nodes.push_back(c10::ThreadLocalDebugInfo::current());
+  } catch (...) {
+    // Out of memory: this thread's allocations stay unseen.
+  }
+}
+
+// Makes this thread's allocations visible. The slot is scoped: backward and JIT continuations install and restore whole
+// lists of slots, so it is looked at before each operator. Another profiler's object there is left alone.
+inline void listen_to_allocators() noexcept {
+  if (HOTSPAN_UNLIKELY(c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) == nullptr)) listen();
+}
+
+// Empties the slots of all threads, so that torch.profiler can start on any of them.
+void stop_listening() {
+  Listeners &all = Listeners::all();
+  const std::lock_guard<std::mutex> guard(all.mutex);
+  all.forget_dead();
+  const auto top = c10::ThreadLocalDebugInfo::current();
+  for (const auto &known : all.nodes) {
+    if (const auto node = known.lock()) {
+      // On the thread that stops, the whole node can go, where nothing was put on top of it.
+      if (node == top) c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
+      Listeners::point(*node, nullptr);
+    }
+  }
+}
+
+} // namespace
+
+#endif
