@@ -277,7 +277,8 @@ impl Converter {
             let forward_thread = operator.forward_thread;
             self.arg(key::SEQUENCE, Arg::Int(sequence));
             self.arg(key::FORWARD_THREAD, Arg::Int(i64::from(forward_thread)));
-            if forward_thread != abi::UNKNOWN_THREAD {
+            // The arrow ends at the node, not at the engine's evaluation around it, which has the same number.
+            if forward_thread != abi::UNKNOWN_THREAD && !blocks.name(operator).is_evaluation {
                 self.links.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
             }
         }
