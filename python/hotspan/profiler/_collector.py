@@ -60,6 +60,7 @@ class NativeCollector:
         self._recorder = _core.Recorder.start(
             torch_folder(), request.shapes, request.memory, request.overload_names
         )
+        _tell_torch(True)
         if not request.operators:
             self._recorder.toggle(False)
         if request.modules:
@@ -88,7 +89,14 @@ class NativeCollector:
             self._modules.remove()
             self._modules = None
         recorder, self._recorder = self._recorder, None
+        if recorder is not None:
+            _tell_torch(False)
         return recorder
+
+
+def _tell_torch(recording: bool) -> None:
+    """Compiled functions mark their regions only while they know that somebody looks."""
+    torch.autograd.profiler._is_profiler_enabled = recording
 
 
 def torch_folder() -> str:
@@ -136,9 +144,8 @@ _recording: weakref.ref[Collector] | None = None
 _process = 0
 
 
-def claim(collector: Collector) -> None:
-    """Let a collector record; refuse when another one does, or torch.profiler."""
-    global _recording, _process
+def refuse_if_recording() -> None:
+    """Raise when a collector records already, or torch.profiler does."""
     if _recording is not None and _recording() is not None and _process == os.getpid():
         raise CollectError("hotspan is already recording in this process. hint: stop that profile first")
     if torch.autograd._profiler_enabled():
@@ -146,6 +153,12 @@ def claim(collector: Collector) -> None:
             "torch.profiler is already recording in this process. "
             "hint: stop it before starting hotspan, or use one of the two"
         )
+
+
+def claim(collector: Collector) -> None:
+    """Let a collector record; refuse when another one does, or torch.profiler."""
+    global _recording, _process
+    refuse_if_recording()
     _recording, _process = weakref.ref(collector), os.getpid()
 
 

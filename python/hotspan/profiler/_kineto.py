@@ -70,6 +70,11 @@ class KinetoCollector:
             self._end()
             self._profile = None
 
+    def __del__(self) -> None:
+        # torch does not survive the end of a program that forgot a profile.
+        if self._is_running:
+            self.discard()
+
     def toggle(self, record: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pause or resume."""
         if self._profile is not None:

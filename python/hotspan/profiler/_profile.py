@@ -138,6 +138,8 @@ class profile(Results):  # noqa: N801 (torch's name)
     def prepare_trace(self) -> None:
         """Do what takes time before recording starts."""
         if self._collector is None:
+            # Before anything is set up: Kineto would drop what torch.profiler records.
+            _collector.refuse_if_recording()
             self._collector = _collector.choose(self._request)
 
     def start_trace(self) -> None:
