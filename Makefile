@@ -25,7 +25,7 @@ unexport PYTHONHOME PYTHONPATH CONDA_PREFIX
 TOOLS := 'maturin>=1.9,<2' 'ruff>=0.12' 'mypy>=1.16' 'pytest>=8.3'
 # The newest torchvision of a given torch is found by pip: each torchvision asks for exactly one torch.
 TORCH_PACKAGES := $(if $(TORCH),torch==$(TORCH),torch) torchvision numpy
-TEST_PACKAGES := pyarrow polars duckdb
+TEST_PACKAGES := pyarrow polars duckdb accelerate
 BENCH_PACKAGES := HolisticTraceAnalysis torch-tb-profiler setuptools
 
 .PHONY: help
@@ -52,6 +52,7 @@ test: dev $(STAMPS)/torch $(STAMPS)/tests ## Run all tests, Rust and Python
 .PHONY: bench
 bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; writes bench/RESULTS.md
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/profiler.py
 
 .PHONY: dev
 dev: $(STAMPS)/tools ## Build hotspan and install it, editable, into .venv

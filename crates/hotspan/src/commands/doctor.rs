@@ -1,6 +1,6 @@
 //! `hotspan doctor`: asks Python, for only Python knows which torch a program would import.
 
-use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::error::CommandError;
@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
 
     /// The Python that runs the programs, with hotspan installed
     #[arg(long, default_value = "python3")]
-    python: OsString,
+    python: PathBuf,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
