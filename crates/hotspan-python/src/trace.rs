@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hotspan_analyze::averages::{GroupBy, KeyAverages};
 use hotspan_analyze::kernels::kernels;
+use hotspan_analyze::memory_timeline::memory_timeline;
 use hotspan_analyze::summary::summary;
 use hotspan_formats::export::{chrome, hotspan as native};
 use hotspan_formats::{Exporter, open_with, save};
@@ -51,6 +52,9 @@ impl PyTrace {
 /// A kernel's name, calls, total, shortest and longest run, the times in microseconds.
 type KernelRow = (String, u64, f64, f64, f64);
 
+/// A device's kind and index; times and bytes held; the peak's bytes and time; who held it: name, bytes, blocks.
+type MemoryRow = (i64, i64, Vec<(i64, i64)>, i64, i64, Vec<(String, i64, u64)>);
+
 #[pymethods]
 impl PyTrace {
     #[pyo3(signature = (input_shapes, stack_depth, overload_name, module, thread, device, python_functions))]
@@ -78,6 +82,18 @@ impl PyTrace {
             (row.name, row.calls, row.total.as_micros(), row.min.as_micros(), row.max.as_micros())
         };
         rows.into_iter().map(row).collect()
+    }
+
+    /// Memory over time, for each device.
+    fn memory_timeline(&self, py: Python<'_>) -> Vec<MemoryRow> {
+        let devices = py.detach(|| memory_timeline(&self.trace));
+        let row = |timeline: hotspan_analyze::DeviceTimeline| {
+            let held = timeline.held.into_iter().map(|(time, bytes)| (time.0, bytes.0)).collect();
+            let holder = |holder: hotspan_analyze::memory_timeline::Holder| (holder.operator, holder.bytes.0, holder.blocks);
+            let holders = timeline.holders.into_iter().map(holder).collect();
+            (timeline.device.kind, timeline.device.index, held, timeline.peak.0, timeline.peak_time.0, holders)
+        };
+        devices.into_iter().map(row).collect()
     }
 
     /// The spans one by one.
