@@ -1,14 +1,25 @@
 """hotspan: a profiler for PyTorch and Python programs.
 
 ``hotspan.open("trace.json.gz")`` opens a Kineto or Chrome trace of any size; its ``key_averages()`` is torch's.
+``hotspan.profiler`` is ``torch.profiler`` with the import changed; it needs torch, nothing else here does.
 """
 
-from hotspan._core import Average, Event, Events, HotspanError, Spans, TraceFormatError, __version__
+from hotspan._core import (
+    Average,
+    CollectError,
+    Event,
+    Events,
+    HotspanError,
+    Spans,
+    TraceFormatError,
+    __version__,
+)
 from hotspan.event_list import EventList
 from hotspan.trace import Trace, open
 
 __all__ = [
     "Average",
+    "CollectError",
     "Event",
     "EventList",
     "Events",

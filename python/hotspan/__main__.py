@@ -8,6 +8,10 @@ from hotspan._core import run_cli
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
+    if sys.argv[1:2] == ["doctor"]:
+        from hotspan.doctor import main as doctor
+
+        return doctor(sys.argv[2:])
     # Rust does the work without returning to Python, so Ctrl-C must end the process as it does for other commands.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return run_cli(["hotspan", *sys.argv[1:]])

@@ -43,6 +43,25 @@ class Step(NamedTuple):
     duration_ns: int
 
 
+class MemoryHolder(NamedTuple):
+    """What one operator held when most memory was held."""
+
+    operator: str
+    bytes: int
+    blocks: int
+
+
+class MemoryTimeline(NamedTuple):
+    """The memory of one device, counted from the start of the recording; times in nanoseconds."""
+
+    device_type: int
+    device_index: int
+    held: list[tuple[int, int]]
+    peak_bytes: int
+    peak_ns: int
+    holders: list[MemoryHolder]
+
+
 class Trace:
     """Everything a profiler recorded. Made by :func:`open`."""
 
@@ -76,6 +95,13 @@ class Trace:
     def kernels(self) -> list[Kernel]:
         """Return device work by name, most time first."""
         return [Kernel(*row) for row in self._core.kernels()]
+
+    def memory_timeline(self) -> list[MemoryTimeline]:
+        """Return each device's memory over time, its peak, and who held it. Needs ``profile_memory=True``."""
+        return [
+            MemoryTimeline(kind, index, held, peak, time, [MemoryHolder(*holder) for holder in holders])
+            for kind, index, held, peak, time, holders in self._core.memory_timeline()
+        ]
 
     def events(self) -> Events:
         """Return all spans, in file order; each is made when it is asked for."""

@@ -9,6 +9,7 @@
 //! | [`nesting`] | which call encloses which, per thread |
 //! | [`launches`] | which operator launched which device work |
 //! | [`memory`] | how many bytes a span allocated and released |
+//! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
 //! | [`flops`] | how many floating point operations an operator stands for |
 //! | [`averages`] | torch's `key_averages()` |
 //! | [`table()`] | torch's `.table()`, as text |
@@ -23,6 +24,7 @@ pub mod flops;
 pub mod kernels;
 pub mod launches;
 pub mod memory;
+pub mod memory_timeline;
 pub mod nesting;
 pub mod report;
 pub mod summary;
@@ -30,6 +32,7 @@ pub mod table;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use kernels::{KernelRow, Kernels, kernels};
+pub use memory_timeline::{DeviceTimeline, memory_timeline};
 pub use report::{Align, Cell, Column, Table, Unit};
 pub use summary::{Summary, summary};
 pub use table::{TableError, TableOptions, TimeUnit, table};

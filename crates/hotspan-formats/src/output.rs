@@ -10,7 +10,8 @@ const BUFFER: usize = 256 << 10;
 /// A file that is being written.
 pub(crate) struct Output {
     encoder: Option<Encoder>,
-    temporary: PathBuf,
+    /// None when what has the name is no file, such as a pipe: that is written to, not replaced.
+    temporary: Option<PathBuf>,
     path: PathBuf,
 }
 
@@ -25,11 +26,14 @@ impl Output {
         let Some(name) = path.file_name() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path does not name a file"));
         };
-        let mut temporary = OsString::from(".");
-        temporary.push(name);
-        temporary.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(temporary);
-        let file = File::create(&temporary)?;
+        let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file());
+        let temporary = (!is_special).then(|| {
+            let mut temporary = OsString::from(".");
+            temporary.push(name);
+            temporary.push(format!(".{}.tmp", std::process::id()));
+            path.with_file_name(temporary)
+        });
+        let file = File::create(temporary.as_deref().unwrap_or(path))?;
         let encoder = match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => {
                 let gzip = flate2::write::GzEncoder::new(file, flate2::Compression::new(5));
@@ -49,7 +53,10 @@ impl Output {
             Some(Encoder::Zstd(writer)) => drop(writer.into_inner().map_err(io::Error::from)?.finish()?),
             None => {}
         }
-        fs::rename(&self.temporary, &self.path)
+        match &self.temporary {
+            Some(temporary) => fs::rename(temporary, &self.path),
+            None => Ok(()),
+        }
     }
 
     fn writer(&mut self) -> io::Result<&mut dyn Write> {
@@ -75,6 +82,8 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         // After a rename there is nothing left to remove.
-        let _ = fs::remove_file(&self.temporary);
+        if let Some(temporary) = &self.temporary {
+            let _ = fs::remove_file(temporary);
+        }
     }
 }

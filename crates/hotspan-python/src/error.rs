@@ -15,6 +15,12 @@ pyo3::create_exception!(
     "A file is not a trace, or is damaged from the start."
 );
 
+pyo3::create_exception!(_core, CollectError, HotspanError, "A program cannot be recorded.");
+
+pub(crate) fn from_collect(error: &hotspan_collect::torch::CollectError) -> PyErr {
+    CollectError::new_err(error.to_string())
+}
+
 pub(crate) fn from_open(error: &OpenError) -> PyErr {
     let message = match error.hint() {
         Some(hint) => format!("{error}\nhint: {hint}"),

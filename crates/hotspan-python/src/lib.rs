@@ -1,6 +1,7 @@
 //! `hotspan._core`: the Python module. Thin: it converts arguments and results, and computes nothing itself.
 
 mod averages;
+mod collect;
 mod enter;
 mod error;
 mod events;
@@ -16,7 +17,9 @@ mod _core {
     #[pymodule_export]
     use crate::averages::{PyAverage, PyKeyAverages};
     #[pymodule_export]
-    use crate::error::{HotspanError, TraceFormatError};
+    use crate::collect::{PyRecorder, clock_now, load_torch_hooks};
+    #[pymodule_export]
+    use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
     #[pymodule_export]

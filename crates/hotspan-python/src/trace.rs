@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hotspan_analyze::averages::{GroupBy, KeyAverages};
 use hotspan_analyze::kernels::kernels;
+use hotspan_analyze::memory_timeline::memory_timeline;
 use hotspan_analyze::summary::summary;
 use hotspan_formats::export::{chrome, hotspan as native};
 use hotspan_formats::{Exporter, open_with, save};
@@ -33,12 +34,16 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<PyTrace> {
     });
     match (raised, result) {
         (Some(raised), _) => Err(raised),
-        (None, Ok(trace)) => Ok(PyTrace { trace: Arc::new(trace) }),
+        (None, Ok(trace)) => Ok(PyTrace::new(trace)),
         (None, Err(error)) => Err(from_open(&error)),
     }
 }
 
 impl PyTrace {
+    pub(crate) fn new(trace: Trace) -> Self {
+        Self { trace: Arc::new(trace) }
+    }
+
     fn write(&self, py: Python<'_>, exporter: &dyn Exporter, path: &Path) -> PyResult<()> {
         py.detach(|| save(&self.trace, exporter, path)).map_err(|error| from_export(&error))
     }
@@ -46,6 +51,9 @@ impl PyTrace {
 
 /// A kernel's name, calls, total, shortest and longest run, the times in microseconds.
 type KernelRow = (String, u64, f64, f64, f64);
+
+/// A device's kind and index; times and bytes held; the peak's bytes and time; who held it: name, bytes, blocks.
+type MemoryRow = (i64, i64, Vec<(i64, i64)>, i64, i64, Vec<(String, i64, u64)>);
 
 #[pymethods]
 impl PyTrace {
@@ -76,6 +84,27 @@ impl PyTrace {
         rows.into_iter().map(row).collect()
     }
 
+    /// Memory over time, for each device.
+    fn memory_timeline(&self, py: Python<'_>) -> Vec<MemoryRow> {
+        let devices = py.detach(|| memory_timeline(&self.trace));
+        let row = |timeline: hotspan_analyze::DeviceTimeline| {
+            let held = timeline.held.into_iter().map(|(time, bytes)| (time.0, bytes.0)).collect();
+            let holder = |holder: hotspan_analyze::memory_timeline::Holder| {
+                (holder.operator, holder.bytes.0, holder.blocks)
+            };
+            let holders = timeline.holders.into_iter().map(holder).collect();
+            (
+                timeline.device.kind,
+                timeline.device.index,
+                held,
+                timeline.peak.0,
+                timeline.peak_time.0,
+                holders,
+            )
+        };
+        devices.into_iter().map(row).collect()
+    }
+
     /// The spans one by one.
     fn events(&self) -> PyEvents {
         PyEvents { trace: Arc::clone(&self.trace) }
@@ -94,6 +123,18 @@ impl PyTrace {
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.write(py, &native::Hotspan, &path)
+    }
+
+    /// A copy that says more about itself: keys and JSON texts.
+    fn with_metadata(&self, py: Python<'_>, metadata: Vec<(String, String)>) -> Self {
+        let changed = py.detach(|| {
+            let mut trace = Trace::clone(&self.trace);
+            for (key, json) in &metadata {
+                trace.set_metadata(key, json);
+            }
+            trace
+        });
+        Self::new(changed)
     }
 
     /// How many spans there are.

@@ -175,6 +175,11 @@ impl Trace {
         &self.metadata
     }
 
+    /// Adds to what the trace says about itself.
+    pub fn set_metadata(&mut self, key: &str, json: &str) {
+        self.metadata.set(key, json);
+    }
+
     /// How trace time relates to the clocks outside.
     #[must_use]
     pub fn clock(&self) -> Clock {

@@ -32,6 +32,9 @@ pub enum CommandError {
         /// How many there are.
         of: usize,
     },
+    /// What recording needs is not all there.
+    #[error("{0}")]
+    Doctor(String),
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),

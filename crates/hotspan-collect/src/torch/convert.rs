@@ -275,7 +275,10 @@ impl Converter {
             && operator.forward_thread != abi::UNKNOWN_THREAD
         {
             let forward_thread = operator.forward_thread;
-            self.links.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
+            // The arrow ends at the node, not at the engine's evaluation around it, which has the same number.
+            if !blocks.name(operator).is_evaluation {
+                self.links.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
+            }
         }
         let sequence = sequence.map(|sequence| [sequence, i64::from(operator.forward_thread)]);
         let args = self.operator_args(sequence, inputs, operator.kind & abi::KIND_ASYNC != 0);
@@ -350,7 +353,8 @@ impl Converter {
         let args = self.commit();
         let name = self.builder.intern(&span.name);
         let time = self.time(span.start.0);
-        let event = EventRow { time, name, category: self.annotation, track, args };
+        let category = if span.is_call { self.builder.category("python_function") } else { self.annotation };
+        let event = EventRow { time, name, category, track, args };
         self.builder.push_span(SpanRow { event, duration: self.time(span.end.0).since(time) });
     }
 

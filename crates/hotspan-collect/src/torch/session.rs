@@ -32,6 +32,8 @@ pub(crate) struct AddedSpan {
     pub(crate) start: Ticks,
     pub(crate) end: Ticks,
     pub(crate) os_thread: i64,
+    /// A call of a Python function, not a range that a person marked.
+    pub(crate) is_call: bool,
 }
 
 /// A running recording. There is at most one per process.
@@ -122,9 +124,18 @@ impl Session {
 
     /// Adds a span of the calling thread, measured with [`clock::now`], as a user annotation.
     pub fn add_span(&self, name: &str, start: Ticks, end: Ticks) {
+        self.add(name, start, end, false);
+    }
+
+    /// Adds a call of a Python function on the calling thread, likewise.
+    pub fn add_call(&self, name: &str, start: Ticks, end: Ticks) {
+        self.add(name, start, end, true);
+    }
+
+    fn add(&self, name: &str, start: Ticks, end: Ticks, is_call: bool) {
         // SAFETY: takes nothing and cannot fail.
         let os_thread = i64::from(unsafe { libc::gettid() });
-        let span = AddedSpan { name: name.to_owned(), start, end, os_thread };
+        let span = AddedSpan { name: name.to_owned(), start, end, os_thread, is_call };
         self.added.lock().unwrap_or_else(PoisonError::into_inner).push(span);
     }
 

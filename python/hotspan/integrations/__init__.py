@@ -1,0 +1,1 @@
+"""hotspan inside other frameworks: one module each, which needs that framework and nothing else."""

@@ -1,0 +1,176 @@
+"""Collectors: what records while the program runs, and the choice between them.
+
+hotspan's own collector is taken unless it cannot do what is asked for, or cannot be built here. Then torch.profiler
+records, and hotspan reads what it exports. ``HOTSPAN_COLLECTOR=native`` or ``kineto`` forces one of the two.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch.profiler import ProfilerActivity
+
+from hotspan import _core
+from hotspan._core import CollectError
+from hotspan.profiler._modules import ModuleCalls
+from hotspan.profiler._notices import say_once
+from hotspan.profiler._request import Request, device_of
+
+
+class Collector(Protocol):
+    """Records one window of the program."""
+
+    def prepare(self) -> None:
+        """Do what takes time before recording starts."""
+
+    def start(self) -> None:
+        """Begin to record."""
+
+    def stop(self, metadata: dict[str, str]) -> _core.Trace:
+        """End, and return what was recorded, with this metadata."""
+
+    def discard(self) -> None:
+        """End, and forget."""
+
+    def toggle(self, record: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Pause or resume."""
+
+
+class NativeCollector:
+    """hotspan's own collector."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._recorder: _core.Recorder | None = None
+        self._modules: ModuleCalls | None = None
+
+    def prepare(self) -> None:
+        """Load the hooks of the installed torch; the first time, compile them."""
+        _core.load_torch_hooks(torch_folder())
+
+    def start(self) -> None:
+        """Begin to record, on all threads."""
+        request = self._request
+        self._recorder = _core.Recorder.start(
+            torch_folder(), request.shapes, request.memory, request.overload_names
+        )
+        _tell_torch(True)
+        if not request.operators:
+            self._recorder.toggle(False)
+        if request.modules:
+            self._modules = ModuleCalls(self._recorder)
+
+    def stop(self, metadata: dict[str, str]) -> _core.Trace:
+        """End, and return what was recorded."""
+        recorder = self._end()
+        if recorder is None:
+            raise CollectError("nothing is being recorded")
+        return recorder.stop(list(metadata.items()))
+
+    def discard(self) -> None:
+        """End, and forget."""
+        recorder = self._end()
+        if recorder is not None:
+            recorder.discard()
+
+    def toggle(self, record: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Pause or resume the recording of operators."""
+        if self._recorder is not None and ProfilerActivity.CPU in activities:
+            self._recorder.toggle(record)
+
+    def _end(self) -> _core.Recorder | None:
+        if self._modules is not None:
+            self._modules.remove()
+            self._modules = None
+        recorder, self._recorder = self._recorder, None
+        if recorder is not None:
+            _tell_torch(False)
+        return recorder
+
+
+def _tell_torch(recording: bool) -> None:
+    """Compiled functions mark their regions only while they know that somebody looks."""
+    torch.autograd.profiler._is_profiler_enabled = recording
+
+
+def torch_folder() -> str:
+    """Return the folder of the installed torch."""
+    return str(Path(torch.__file__).parent)
+
+
+def choose(request: Request) -> Collector:
+    """Return the collector for a request, ready to start."""
+    from hotspan.profiler._kineto import KinetoCollector
+
+    forced = os.environ.get("HOTSPAN_COLLECTOR", "")
+    if forced not in ("", "native", "kineto"):
+        raise CollectError(f"HOTSPAN_COLLECTOR={forced}: the collectors are 'native' and 'kineto'")
+    beyond = _beyond_native(request)
+    collector: Collector = NativeCollector(request)
+    if forced == "kineto":
+        collector = KinetoCollector(request)
+    elif forced == "native":
+        if beyond:
+            say_once(f"HOTSPAN_COLLECTOR=native does not record {beyond} yet: the profile goes without")
+    elif beyond:
+        say_once(f"recording through torch.profiler, for {beyond}")
+        collector = KinetoCollector(request)
+    else:
+        try:
+            collector.prepare()
+        except CollectError as error:
+            reason = str(error).splitlines()[0]
+            say_once(f"recording through torch.profiler, which costs more: {reason} (see `hotspan doctor`)")
+            collector = KinetoCollector(request)
+    collector.prepare()
+    return collector
+
+
+def _beyond_native(request: Request) -> str | None:
+    device = device_of(request.activities)
+    if device is not None:
+        return f"{device} activity"
+    return "Python stacks (with_stack)" if request.stack else None
+
+
+# The collector that records, for there can be one; a profile that was dropped without being stopped does not count.
+_recording: weakref.ref[Collector] | None = None
+_process = 0
+
+
+def refuse_if_recording() -> None:
+    """Raise when a collector records already, or torch.profiler does."""
+    if _recording is not None and _recording() is not None and _process == os.getpid():
+        raise CollectError("hotspan is already recording in this process. hint: stop that profile first")
+    if torch.autograd._profiler_enabled():
+        raise CollectError(
+            "torch.profiler is already recording in this process. "
+            "hint: stop it before starting hotspan, or use one of the two"
+        )
+
+
+def claim(collector: Collector) -> None:
+    """Let a collector record; refuse when another one does, or torch.profiler."""
+    global _recording, _process
+    refuse_if_recording()
+    _recording, _process = weakref.ref(collector), os.getpid()
+
+
+def release() -> None:
+    """Let the next collector record."""
+    global _recording
+    _recording = None
+
+
+@atexit.register
+def _end_with_the_program() -> None:
+    """Take the hooks out before torch itself goes away."""
+    collector = None if _recording is None else _recording()
+    if collector is not None and _process == os.getpid():
+        collector.discard()

@@ -1,0 +1,59 @@
+"""torch's ``_ExperimentalConfig``, read and changed: it tells most of its settings to nobody but ``pickle``.
+
+The places of the settings in what it pickles change from release to release, so they are found by trying.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch._C._profiler import _ExperimentalConfig
+
+# Those that mean nothing to a collector other than Kineto.
+KINETO_ONLY = (
+    "profiler_metrics",
+    "profiler_measure_per_kernel",
+    "performance_events",
+    "enable_cuda_sync_events",
+    "adjust_profiler_step",
+    "disable_external_correlation",
+    "record_python_gc_info",
+    "expose_kineto_event_metadata",
+    "custom_profiler_config",
+    "adjust_timestamps",
+)
+# A setting is a switch, a list or a text.
+_VALUES: tuple[Any, ...] = (True, ["cycles"], "text")
+
+
+def _place(setting: str) -> int | None:
+    """Where a setting is among what is pickled; None when this torch does not have it."""
+    usual = _ExperimentalConfig().__getstate__()
+    for value in _VALUES:
+        try:
+            other = _ExperimentalConfig(**{setting: value}).__getstate__()
+        except TypeError:
+            continue
+        return next(
+            (place for place, pair in enumerate(zip(usual, other, strict=True)) if pair[0] != pair[1]), None
+        )
+    return None
+
+
+def is_set(config: Any, setting: str) -> bool:
+    """Whether a setting differs from what it usually is."""
+    if config is None:
+        return False
+    place = _place(setting)
+    return place is not None and bool(config.__getstate__()[place])
+
+
+def with_call_stacks(config: Any) -> Any:
+    """The same settings, and stacks of operators: torch leaves those out otherwise."""
+    changed = _ExperimentalConfig(verbose=True)
+    place = _place("verbose")
+    if config is not None and place is not None:
+        state = list(config.__getstate__())
+        state[place] = True
+        changed.__setstate__(tuple(state))
+    return changed

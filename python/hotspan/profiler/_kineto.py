@@ -1,0 +1,85 @@
+"""The other collector: torch.profiler records and exports, hotspan reads the export."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch.profiler.profiler
+from torch.profiler import ProfilerActivity
+
+from hotspan import _core
+from hotspan._core import CollectError
+from hotspan.profiler._experimental import with_call_stacks
+from hotspan.profiler._request import Request
+
+
+class KinetoCollector:
+    """Records through torch.profiler."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._profile: Any = None
+        self._is_running = False
+
+    def prepare(self) -> None:
+        """Let torch set up what it needs; CUPTI takes its time."""
+        if self._profile is not None:
+            return
+        request = self._request
+        # Torch tells where operators were called from, and which modules ran, only to those who ask for everything.
+        stack = request.stack or request.modules
+        # Not torch.profiler.profile: that name may stand for hotspan's own.
+        self._profile = torch.profiler.profiler.profile(
+            activities=request.given_activities,
+            record_shapes=request.shapes,
+            profile_memory=request.memory,
+            with_stack=stack,
+            with_flops=request.flops,
+            experimental_config=with_call_stacks(request.experimental_config)
+            if stack
+            else request.experimental_config,
+        )
+        self._profile.prepare_trace()
+
+    def start(self) -> None:
+        """Begin to record."""
+        self.prepare()
+        self._profile.start_trace()
+        self._is_running = True
+
+    def stop(self, metadata: dict[str, str]) -> _core.Trace:
+        """End, and read what torch exports."""
+        if not self._is_running:
+            raise CollectError("nothing is being recorded")
+        self._end()
+        with tempfile.TemporaryDirectory(prefix="hotspan-") as folder:
+            path = Path(folder) / "recording.pt.trace.json"
+            self._profile.export_chrome_trace(str(path))
+            self._profile = None
+            return _core.open(str(path)).with_metadata(list(metadata.items()))
+
+    def discard(self) -> None:
+        """End, and forget."""
+        if self._profile is not None:
+            if not self._is_running:
+                # What was prepared is only cleared away by a recording.
+                self._profile.start_trace()
+            self._end()
+            self._profile = None
+
+    def __del__(self) -> None:
+        # torch does not survive the end of a program that forgot a profile.
+        if self._is_running:
+            self.discard()
+
+    def toggle(self, record: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Pause or resume."""
+        if self._profile is not None:
+            self._profile.toggle_collection_dynamic(record, activities)
+
+    def _end(self) -> None:
+        self._is_running = False
+        self._profile.stop_trace()
