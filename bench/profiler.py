@@ -38,6 +38,23 @@ TIMES_EMPTY = {"plain": 1.5, "shapes": 1.5}
 PROFILERS = {"hotspan": hotspan.profiler.profile, "torch.profiler": torch.profiler.profile}
 
 
+RESULTS = Path(__file__).with_name("RESULTS.md")
+LINES: list[str] = []
+
+
+def say(line: str) -> None:
+    """Print a line, and keep it for the results."""
+    print(line, flush=True)
+    LINES.append(line)
+
+
+def write_results() -> None:
+    """Put the lines at the end of the results, in place of those of an earlier run."""
+    title = "## The profiler beside torch.profiler"
+    before = RESULTS.read_text().split(title)[0].rstrip() if RESULTS.exists() else "# Benchmark results"
+    RESULTS.write_text("\n".join([before, "", title, "", "```", *LINES, "```", ""]))
+
+
 def compile_empty_callback(folder: Path) -> Callable[[bool, bool], None]:
     """The callback that does nothing, loaded."""
     root = Path(torch.__file__).parent
@@ -85,9 +102,9 @@ def overheads(operators: int, rounds: int) -> None:
         empty(False, record_shapes)
 
     ways = {"nothing": nothing, "empty": empty_callback, **PROFILERS}
-    print(f"ns per operator, best of {rounds} rounds of {operators} operators")
+    say(f"ns per operator, best of {rounds} rounds of {operators} operators")
     titles = "".join(f"{title:>9}" for title in ("nothing", "empty", "hotspan", "torch"))
-    print(f"{'':<16}{titles}   overhead: of torch's (target)   of empty's (target)")
+    say(f"{'':<16}{titles}   overhead: of torch's (target)   of empty's (target)")
     for case, options in CASES.items():
         best = dict.fromkeys(ways, float("inf"))
         for _ in range(rounds):
@@ -100,7 +117,7 @@ def overheads(operators: int, rounds: int) -> None:
         figures = "".join(f"{value:>9.0f}" for value in best.values())
         of_torch = f"{ours / theirs:>14.2f}x {verdict(ours / theirs, SHARE_OF_TORCH[case]):<16}"
         of_empty = f"{ours / floor:>6.2f}x {verdict(ours / floor, TIMES_EMPTY.get(case))}"
-        print(f"{case:<16}{figures}   {of_torch} {of_empty}".rstrip())
+        say(f"{case:<16}{figures}   {of_torch} {of_empty}".rstrip())
 
 
 def verdict(found: float, target: float | None) -> str:
@@ -157,14 +174,14 @@ def large_profiles(events: int) -> None:
         "of which stop": [ours["stop"], theirs["stop"], None],
         "export": [ours["export"], theirs["export"], 3],
     }
-    print(f"\nresults of a profile of {events} events")
-    print(f"{'':<30}{'hotspan':>12}{'torch':>12}   times faster (target)")
+    say(f"\nresults of a profile of {events} events")
+    say(f"{'':<30}{'hotspan':>12}{'torch':>12}   times faster (target)")
     for label, (our, their, target) in table.items():
         wanted = "" if target is None else f" ({target}x) {'met' if their / our >= target else 'missed'}"
-        print(f"{label:<30}{our:>10.3f} s{their:>10.3f} s   {their / our:>8.1f}x{wanted}")
+        say(f"{label:<30}{our:>10.3f} s{their:>10.3f} s   {their / our:>8.1f}x{wanted}")
     share = ours["bytes"] / theirs["bytes"]
     memory = f"{ours['bytes'] / 1e6:>9.0f} MB{theirs['bytes'] / 1e6:>9.0f} MB"
-    print(
+    say(
         f"{'peak memory grown by':<30}{memory}   1/{1 / share:.1f} (1/20) {'met' if share <= 1 / 20 else 'missed'}"
     )
 
@@ -184,6 +201,7 @@ def main() -> None:
     os.environ["HOTSPAN_COLLECTOR"] = "native"
     overheads(arguments.operators, arguments.rounds)
     large_profiles(arguments.events)
+    write_results()
 
 
 if __name__ == "__main__":
