@@ -13,6 +13,7 @@ use hotspan_store::{
 };
 use serde_json::Value;
 
+use super::fields::{Fields, IdField, Key, Time, single, time};
 use super::scan::{Cursor, RawString, Stop, parse_int, parse_micros, unescape};
 
 /// Times beyond 146 years are refused, so that the difference of any two still fits 64 bits.
@@ -35,107 +36,6 @@ struct Open {
     category: CategoryId,
     args: PendingArgs,
     order: u64,
-}
-
-/// The fields of an event, as slices of the content.
-#[derive(Default)]
-struct Fields<'a> {
-    phase: Option<u8>,
-    name: Option<RawString<'a>>,
-    category: Option<RawString<'a>>,
-    process: Option<Ident>,
-    thread: Option<Ident>,
-    time: Option<Time<'a>>,
-    duration: Option<Time<'a>>,
-    scope: Option<u8>,
-    id: Option<IdField<'a>>,
-    binds_enclosing: bool,
-    args: Option<&'a [u8]>,
-}
-
-#[derive(Clone, Copy)]
-enum IdField<'a> {
-    Int(i64),
-    Text(RawString<'a>),
-}
-
-/// A time: nanoseconds where it was written plainly, else its text.
-#[derive(Clone, Copy)]
-enum Time<'a> {
-    Nanos(i64),
-    Text(&'a [u8]),
-}
-
-/// The keys every event may have.
-#[derive(Clone, Copy)]
-enum Key {
-    Phase,
-    Name,
-    Category,
-    Process,
-    Thread,
-    Time,
-    Duration,
-    Scope,
-    Binding,
-    Id,
-    Args,
-}
-
-impl Key {
-    fn of(key: &[u8]) -> Option<Self> {
-        Some(match key {
-            b"ph" => Self::Phase,
-            b"name" => Self::Name,
-            b"cat" => Self::Category,
-            b"pid" => Self::Process,
-            b"tid" => Self::Thread,
-            b"ts" => Self::Time,
-            b"dur" => Self::Duration,
-            b"s" => Self::Scope,
-            b"bp" => Self::Binding,
-            b"id" => Self::Id,
-            b"args" => Self::Args,
-            _ => return None,
-        })
-    }
-
-    /// The key at the start of `bytes` when it is written as every profiler writes it, and where its value begins: all
-    /// such keys fit one word, quotes, colon and space included.
-    #[inline]
-    fn usual(bytes: &[u8]) -> Option<(Self, usize)> {
-        const fn word(text: &[u8; 8]) -> u64 {
-            u64::from_le_bytes(*text)
-        }
-        const PHASE: u64 = word(b"\"ph\": \0\0");
-        const TIME: u64 = word(b"\"ts\": \0\0");
-        const ID: u64 = word(b"\"id\": \0\0");
-        const PROCESS: u64 = word(b"\"pid\": \0");
-        const THREAD: u64 = word(b"\"tid\": \0");
-        const CATEGORY: u64 = word(b"\"cat\": \0");
-        const DURATION: u64 = word(b"\"dur\": \0");
-        const NAME: u64 = word(b"\"name\": ");
-        const ARGS: u64 = word(b"\"args\": ");
-        let found = u64::from_le_bytes(*bytes.first_chunk()?);
-        match found & 0xff_ffff_ffff_ffff {
-            PROCESS => return Some((Self::Process, 7)),
-            THREAD => return Some((Self::Thread, 7)),
-            CATEGORY => return Some((Self::Category, 7)),
-            DURATION => return Some((Self::Duration, 7)),
-            _ => {}
-        }
-        match found & 0xffff_ffff_ffff {
-            PHASE => return Some((Self::Phase, 6)),
-            TIME => return Some((Self::Time, 6)),
-            ID => return Some((Self::Id, 6)),
-            _ => {}
-        }
-        match found {
-            NAME => Some((Self::Name, 8)),
-            ARGS => Some((Self::Args, 8)),
-            _ => None,
-        }
-    }
 }
 
 impl<'b> EventReader<'b> {
@@ -567,24 +467,4 @@ impl<'b> EventReader<'b> {
             self.close(track, open.time, open.name, open.category, duration);
         }
     }
-}
-
-/// The one byte of a one-byte string.
-fn single(text: RawString<'_>) -> Option<u8> {
-    match text.bytes {
-        [byte] => Some(*byte),
-        _ => None,
-    }
-}
-
-/// A time, as a number or as a string that holds one.
-#[inline]
-fn time<'a>(cursor: &mut Cursor<'a>) -> Result<Time<'a>, Stop> {
-    if let Some(nanos) = cursor.short_micros() {
-        return Ok(Time::Nanos(nanos));
-    }
-    Ok(Time::Text(match cursor.peek()? {
-        b'"' => cursor.string()?.bytes,
-        _ => cursor.value()?,
-    }))
 }

@@ -1,10 +1,11 @@
 //! Kineto and Chrome traces: JSON with a `traceEvents` list, or the bare list.
 //!
 //! The JSON is never held as a tree, nor whole: a window slides over it, each event becomes a row as it passes, and
-//! memory is what the trace itself takes. [`scan`] knows JSON, [`event`] knows events, [`repair`] knows what Kineto
+//! memory is what the trace itself takes. [`scan`] knows JSON, [`fields`] and [`event`] know events, [`repair`] knows what Kineto
 //! gets wrong; this file walks the top level.
 
 mod event;
+mod fields;
 mod repair;
 mod scan;
 mod window;
