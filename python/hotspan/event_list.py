@@ -28,8 +28,9 @@ class EventList(list[Average]):
     ) -> str:
         """Return the table as text, as ``torch.profiler`` prints it.
 
-        ``extra_columns`` adds what torch does not have: ``"distribution"`` (min, p50, p99, max of single calls) and
-        ``"wall"`` (share of the wall-clock time). An unknown ``sort_by`` raises a ``ValueError`` that lists the keys.
+        ``extra_columns`` adds what torch does not have: ``"distribution"`` (min, p50, p99, max of single calls),
+        ``"wall"`` (share of the wall-clock time) and ``"flop_rate"`` (FLOP/s). An unknown ``sort_by`` raises a
+        ``ValueError`` that lists the keys.
         """
         return self._averages.table(
             sort_by,

@@ -65,6 +65,8 @@ pub struct TableOptions {
     pub distribution: bool,
     /// Add the share of the wall-clock time, which torch does not have.
     pub wall_share: bool,
+    /// Add the floating point operations per second, which torch does not have.
+    pub flop_rate: bool,
 }
 
 impl Default for TableOptions {
@@ -81,6 +83,7 @@ impl Default for TableOptions {
             flops: None,
             distribution: false,
             wall_share: false,
+            flop_rate: false,
         }
     }
 }
@@ -153,6 +156,11 @@ impl<'a> Layout<'a> {
             layout.add(&format!("Total {unit}"), move |row| match row.flops {
                 0 => "--".to_owned(),
                 flops => format!("{:8.3}", flops as f64 * factor),
+            });
+        }
+        if options.flop_rate && rows.iter().any(|row| row.flops > 0) {
+            layout.add("GFLOP/s", |row| {
+                row.flops_per_second().map_or_else(|| "--".to_owned(), |rate| format!("{:.3}", rate / 1e9))
             });
         }
         layout

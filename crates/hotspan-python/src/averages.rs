@@ -76,9 +76,11 @@ impl PyKeyAverages {
             match column.as_str() {
                 "distribution" => options.distribution = true,
                 "wall" => options.wall_share = true,
+                "flop_rate" => options.flop_rate = true,
                 other => {
-                    let message =
-                        format!("unknown extra column {other:?}; valid ones: 'distribution', 'wall'");
+                    let message = format!(
+                        "unknown extra column {other:?}; valid ones: 'distribution', 'wall', 'flop_rate'"
+                    );
                     return Err(PyValueError::new_err(message));
                 }
             }
@@ -155,6 +157,8 @@ getters! {
     self_device_memory_usage: i64 = |row| row.self_device_memory_usage.0;
     /// Floating point operations, from formulas.
     flops: u64 = |row| row.flops;
+    /// Floating point operations per second; None without operations or time.
+    flops_per_second: Option<f64> = Average::flops_per_second;
     /// The inputs' shapes, when grouped by them.
     input_shapes: Option<Vec<Vec<i64>>> = |row| row.input_shapes.clone();
     /// The innermost stack entries, when grouped by them.

@@ -110,6 +110,13 @@ impl Average {
         if self.count == 0 { 0.0 } else { self.device_time_total.as_micros() / self.count as f64 }
     }
 
+    /// Floating point operations per second: by the device's time where a device did the work, else by the CPU's.
+    #[must_use]
+    pub fn flops_per_second(&self) -> Option<f64> {
+        let time = if self.device_time_total.0 > 0 { self.device_time_total } else { self.cpu_time_total };
+        (self.flops > 0 && time.0 > 0).then(|| self.flops as f64 * 1e9 / time.0 as f64)
+    }
+
     /// The time of its calls: on the CPU for host rows, on the device for device rows.
     #[must_use]
     pub fn own_time_total(&self) -> Duration {

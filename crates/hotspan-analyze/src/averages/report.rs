@@ -77,6 +77,9 @@ impl KeyAverages {
         add(with_flops, Column::count("flops", "FLOPs"), &|row| {
             if row.flops == 0 { Cell::Missing } else { Cell::Count(row.flops) }
         });
+        add(with_flops, Column::number("flops_per_second", "FLOP/s"), &|row| {
+            row.flops_per_second().map_or(Cell::Missing, Cell::Number)
+        });
         add(with_shapes, Column::text("input_shapes", "Input Shapes"), &|row| {
             row.input_shapes.as_ref().map_or(Cell::Missing, |shapes| Cell::Text(format!("{shapes:?}")))
         });

@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// With --by stack: how many stack entries tell rows apart
     #[arg(long, value_name = "N", default_value_t = 5)]
     stack_depth: usize,
-    /// Add columns torch does not have: min, p50, p99, max, share of wall time
+    /// Add columns torch does not have: min, p50, p99, max, share of wall time, FLOP/s
     #[arg(long)]
     wide: bool,
     #[command(flatten)]
@@ -122,9 +122,10 @@ fn torch_table(trace: &Trace, arguments: &Arguments) -> Result<String, CommandEr
         row_limit: (arguments.limit > 0).then_some(arguments.limit),
         distribution: arguments.wide,
         wall_share: arguments.wide,
+        flop_rate: arguments.wide,
         ..TableOptions::default()
     };
-    Ok(table(&averages, &options)?)
+    Ok(present::printable(&table(&averages, &options)?))
 }
 
 fn report(trace: &Trace, arguments: &Arguments) -> Result<Table, CommandError> {

@@ -8,6 +8,7 @@ mod text;
 use hotspan_analyze::{Cell, Table};
 
 pub(crate) use json::rows as json_rows;
+pub(crate) use text::printable;
 
 /// How data is written to stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]

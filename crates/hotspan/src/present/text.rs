@@ -10,7 +10,7 @@ pub(super) fn render(table: &Table) -> String {
     let cells: Vec<Vec<String>> = table
         .rows
         .iter()
-        .map(|row| row.iter().map(|cell| shorten(&printable(&shown(cell)))).collect())
+        .map(|row| row.iter().map(|cell| shorten(&printable(&shown(cell)).replace('\n', " "))).collect())
         .collect();
     let width = |index: usize| {
         let widest = cells.iter().map(|row| row[index].chars().count()).max().unwrap_or(0);
@@ -41,9 +41,11 @@ pub(super) fn render(table: &Table) -> String {
     out
 }
 
-/// Control characters of a name must not reach the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+/// Control characters of a name must not reach the terminal; the ends of lines may.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|character| if character.is_control() && character != '\n' { ' ' } else { character })
+        .collect()
 }
 
 fn shorten(text: &str) -> String {
