@@ -9,6 +9,3 @@
 pub mod buffer;
 pub mod clock;
 pub mod torch;
-
-#[cfg(feature = "test-abi")]
-pub mod test_abi;
