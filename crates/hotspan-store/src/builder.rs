@@ -299,6 +299,11 @@ impl TraceBuilder {
                 *time = time.saturating_sub(first);
             }
         }
+        // A file that was read says so already.
+        let packed = self.args.packed_rows();
+        if packed > 0 && self.losses.count(Loss::PackedArgs) == 0 {
+            self.losses.add_many(Loss::PackedArgs, packed, None);
+        }
         self.clock.origin = self.clock.origin.saturating_add(first);
         self.strings.shrink_to_fit();
         Trace {

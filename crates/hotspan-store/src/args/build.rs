@@ -260,6 +260,12 @@ impl ArgsBuilder {
         keys
     }
 
+    /// How many events had their args packed.
+    pub(crate) fn packed_rows(&self) -> u64 {
+        let is_packed = |layout: &&GrowingLayout| layout.keys.iter().any(|key| key.place == Place::Packed);
+        self.layouts.iter().filter(is_packed).map(|layout| u64::from(layout.next - layout.first)).sum()
+    }
+
     fn packed_layout(&mut self) -> LayoutId {
         let key = ArgKey { name: StringId(0), place: Place::Packed, kind: ArgType::Json };
         let known = self.layouts.iter().rposition(|layout| layout.keys == [key]);
