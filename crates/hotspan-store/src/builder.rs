@@ -9,9 +9,10 @@ use crate::events::{
     Counters, CountersBuilder, EventRow, FlowRow, Flows, FlowsBuilder, InstantRow, Instants, InstantsBuilder,
     SpanRow, Spans, SpansBuilder,
 };
-use crate::ids::{CategoryId, Ident, LayoutId, ProcessId, StringId, TrackId};
+use crate::ids::{CategoryId, FrameId, Ident, LayoutId, ProcessId, StackId, StringId, TrackId};
 use crate::losses::{Loss, Losses};
 use crate::metadata::{Clock, Metadata, Source};
+use crate::profile::{CallRow, FrameRow, LineRow, Profile, ProfileBuilder, SampleRow};
 use crate::string_table::StringTable;
 use crate::trace::{Process, Trace, Track};
 use crate::units::{Duration, Timestamp};
@@ -34,6 +35,7 @@ pub struct TraceBuilder {
     pub(crate) instants: InstantsBuilder,
     pub(crate) counters: CountersBuilder,
     pub(crate) flows: FlowsBuilder,
+    pub(crate) profile: ProfileBuilder,
     pub(crate) args: ArgsBuilder,
     pub(crate) verbatim: Vec<StringId>,
     /// Free metadata.
@@ -53,6 +55,7 @@ pub(crate) struct Rows {
     pub(crate) instants: Instants,
     pub(crate) counters: Counters,
     pub(crate) flows: Flows,
+    pub(crate) profile: Profile,
     pub(crate) layouts: Vec<Layout>,
     pub(crate) verbatim: Vec<StringId>,
 }
@@ -217,6 +220,34 @@ impl TraceBuilder {
         self.flows.push((time, name, category, track, args.layout, args.row, row.id, row.phase, binds));
     }
 
+    /// The id of a function and line.
+    pub fn frame(&mut self, row: FrameRow) -> FrameId {
+        self.profile.frame(row)
+    }
+
+    /// The id of the stack in which `parent` called `frame`; the parent of an outermost frame is [`StackId::NONE`].
+    pub fn stack(&mut self, parent: StackId, frame: FrameId) -> StackId {
+        self.profile.stack(parent, frame)
+    }
+
+    /// Adds a sample of a thread. Its stack is not [`StackId::NONE`].
+    pub fn push_sample(&mut self, row: SampleRow) {
+        let SampleRow { time, track, stack, weight, state, gil } = row;
+        self.profile.samples.push((time, track, stack, weight, state, u8::from(gil)));
+    }
+
+    /// Adds a sum of calls.
+    pub fn push_calls(&mut self, row: CallRow) {
+        let CallRow { caller, callee, calls, primitive_calls, self_time, total_time } = row;
+        self.profile.calls.push((caller, callee, calls, primitive_calls, self_time, total_time));
+    }
+
+    /// Adds a sum of one line.
+    pub fn push_line(&mut self, row: LineRow) {
+        let LineRow { function, line, hits, time, memory, increment } = row;
+        self.profile.lines.push((function, line, hits, time, memory, increment));
+    }
+
     /// Keeps an event as JSON text, to be exported unchanged.
     pub fn push_verbatim(&mut self, json: StringId) {
         self.verbatim.push(json);
@@ -231,7 +262,12 @@ impl TraceBuilder {
     /// How many events of all kinds there are so far.
     #[must_use]
     pub fn event_count(&self) -> usize {
-        self.spans.len() + self.instants.len() + self.counters.len() + self.flows.len() + self.verbatim.len()
+        self.spans.len()
+            + self.instants.len()
+            + self.counters.len()
+            + self.flows.len()
+            + self.profile.samples.len()
+            + self.verbatim.len()
     }
 
     /// The last end of a span or time of an event so far.
@@ -239,8 +275,8 @@ impl TraceBuilder {
     pub fn last_time(&self) -> Timestamp {
         let ends = self.spans.time.iter().zip(&self.spans.duration);
         let ends = ends.map(|(&time, &duration)| Timestamp(time).plus(Duration(duration)).0);
-        let instants = self.instants.time.iter().copied();
-        Timestamp(ends.chain(instants).max().unwrap_or(0))
+        let others = self.instants.time.iter().chain(&self.profile.samples.time).copied();
+        Timestamp(ends.chain(others).max().unwrap_or(0))
     }
 
     /// Moves all rows of events and args out; strings, threads, categories and layouts stay and keep their ids.
@@ -250,6 +286,7 @@ impl TraceBuilder {
             instants: self.instants.take(),
             counters: self.counters.take(),
             flows: self.flows.take(),
+            profile: self.profile.take_rows(),
             layouts: self.args.take_rows(),
             verbatim: std::mem::take(&mut self.verbatim),
         }
@@ -291,8 +328,13 @@ impl TraceBuilder {
     /// Freezes the trace; the columns move, they are not copied.
     #[must_use]
     pub fn finish(mut self) -> Trace {
-        let tables =
-            [&mut self.spans.time, &mut self.instants.time, &mut self.counters.time, &mut self.flows.time];
+        let tables = [
+            &mut self.spans.time,
+            &mut self.instants.time,
+            &mut self.counters.time,
+            &mut self.flows.time,
+            &mut self.profile.samples.time,
+        ];
         let first = tables.iter().flat_map(|times| times.iter().copied()).min().unwrap_or(0);
         for times in tables {
             for time in times {
@@ -315,6 +357,7 @@ impl TraceBuilder {
             instants: self.instants.finish(),
             counters: self.counters.finish(),
             flows: self.flows.finish(),
+            profile: self.profile.finish(),
             layouts: self.args.finish(),
             verbatim: self.verbatim,
             metadata: self.metadata,

@@ -2,7 +2,7 @@
 
 use crate::args::{Arg, ArgKey, ArgValue, Args, Place};
 use crate::events::EventRow;
-use crate::ids::{Ident, TrackId};
+use crate::ids::{FrameId, Ident, TrackId};
 use crate::trace::{Process, Trace, Track};
 
 /// Describes the first difference between two traces, `None` when they say the same.
@@ -18,11 +18,14 @@ pub fn first_difference(left: &Trace, right: &Trace) -> Option<String> {
             trace.counters.len(),
             trace.flows.len(),
             trace.verbatim.len(),
+            trace.profile.samples.len(),
+            trace.profile.calls.len(),
+            trace.profile.lines.len(),
         ]
     };
     if counts(left) != counts(right) {
         return Some(format!(
-            "counts of spans, instants, counters, flows, verbatim events: {:?} and {:?}",
+            "counts of spans, instants, counters, flows, verbatim events, samples, calls, lines: {:?} and {:?}",
             counts(left),
             counts(right)
         ));
@@ -62,6 +65,7 @@ pub fn first_difference(left: &Trace, right: &Trace) -> Option<String> {
         })
     })
     .or_else(|| verbatim_differ(left, right))
+    .or_else(|| profiles_differ(left, right))
 }
 
 type Row<'a> = (Described<'a>, i64, u8, Option<i64>);
@@ -81,6 +85,47 @@ fn rows_differ(
 fn verbatim_differ(left: &Trace, right: &Trace) -> Option<String> {
     let verbatim = left.verbatim().zip(right.verbatim()).position(|(left, right)| left != right);
     verbatim.map(|index| format!("verbatim event {index}"))
+}
+
+/// Samples, calls and lines, with what their ids stand for.
+fn profiles_differ(left: &Trace, right: &Trace) -> Option<String> {
+    let differ = |what: &str, count: usize, row: &dyn Fn(&Trace, usize) -> String| {
+        let index = (0..count).find(|&index| row(left, index) != row(right, index))?;
+        Some(format!("{what} {index}: {} and {}", row(left, index), row(right, index)))
+    };
+    let profile = &left.profile;
+    differ("sample", profile.samples.len(), &|trace, index| {
+        let row = trace.profile.samples.row(index);
+        let stack: Vec<String> =
+            trace.profile.stacks.frames(row.stack).map(|frame| describe_frame(trace, frame)).collect();
+        let track = describe_track(trace, row.track);
+        format!("{} {} {:?} {} {track} {stack:?}", row.time.0, row.weight.0, row.state, row.gil)
+    })
+    .or_else(|| {
+        differ("calls", profile.calls.len(), &|trace, index| {
+            let row = trace.profile.calls.row(index);
+            let (caller, callee) = (describe_frame(trace, row.caller), describe_frame(trace, row.callee));
+            let times = (row.self_time.0, row.total_time.0);
+            format!("{caller} {callee} {} {} {times:?}", row.calls, row.primitive_calls)
+        })
+    })
+    .or_else(|| {
+        differ("line", profile.lines.len(), &|trace, index| {
+            let row = trace.profile.lines.row(index);
+            let function = describe_frame(trace, row.function);
+            let numbers = (row.line, row.hits, row.time.0, row.memory.0, row.increment.0);
+            format!("{function} {numbers:?}")
+        })
+    })
+}
+
+fn describe_frame(trace: &Trace, id: FrameId) -> String {
+    if id == FrameId::NONE {
+        return "-".to_owned();
+    }
+    let row = trace.profile.frames.row(id);
+    let (name, file) = (trace.str(row.name), trace.str(row.file));
+    format!("{name} {file}:{} ({}) {:?}", row.line, row.first_line, row.kind)
 }
 
 fn has_text_id(trace: &Trace, args: Args) -> bool {

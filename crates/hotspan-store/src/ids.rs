@@ -41,10 +41,24 @@ ids! {
     ProcessId(u32);
     /// A thread of a process or a stream of a device.
     TrackId(u32);
+    /// A row of [`crate::Frames`].
+    FrameId(u32);
+    /// A row of [`crate::Stacks`].
+    StackId(u32);
     /// A category as the file spells it; [`crate::Category`] is what it means.
     CategoryId(u16);
     /// A distinct list of argument keys.
     LayoutId(u16);
+}
+
+impl FrameId {
+    /// No frame.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+impl StackId {
+    /// The empty stack.
+    pub const NONE: Self = Self(u32::MAX);
 }
 
 /// A process or thread id as traces write them: mostly numbers, sometimes words ("Spans").

@@ -34,6 +34,7 @@ pub mod file;
 mod ids;
 mod losses;
 mod metadata;
+mod profile;
 mod string_table;
 mod table;
 mod trace;
@@ -47,9 +48,13 @@ pub use equal::first_difference;
 pub use events::{
     Counters, EventRow, FlowPhase, FlowRow, Flows, InstantRow, InstantScope, Instants, SpanRow, Spans,
 };
-pub use ids::{CategoryId, Ident, LayoutId, ProcessId, SpanId, StringId, TrackId};
+pub use ids::{CategoryId, FrameId, Ident, LayoutId, ProcessId, SpanId, StackId, StringId, TrackId};
 pub use losses::{Loss, LossCount, Losses, Severity};
 pub use metadata::{Clock, Device, Distributed, Metadata, Source};
+pub use profile::{
+    CallRow, CallStats, FrameKind, FrameRow, Frames, LineRow, LineStats, Profile, SampleRow, SampleState,
+    Samples, Stacks,
+};
 pub use string_table::StringTable;
 pub use trace::{Process, Trace, Track};
 pub use units::{Bytes, Duration, Timestamp};

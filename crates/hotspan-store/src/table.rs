@@ -6,8 +6,8 @@
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 
-use crate::ids::{CategoryId, LayoutId, StringId, TrackId};
-use crate::units::{Duration, Timestamp};
+use crate::ids::{CategoryId, FrameId, LayoutId, StackId, StringId, TrackId};
+use crate::units::{Bytes, Duration, Timestamp};
 
 /// A frozen column of plain numbers.
 pub(crate) type Column<T> = ScalarBuffer<<T as Cell>::Native>;
@@ -40,8 +40,11 @@ macro_rules! cells {
 cells! {
     Timestamp => i64, Int64Type;
     Duration => i64, Int64Type;
+    Bytes => i64, Int64Type;
     StringId => u32, UInt32Type;
     TrackId => u32, UInt32Type;
+    FrameId => u32, UInt32Type;
+    StackId => u32, UInt32Type;
     CategoryId => u16, UInt16Type;
     LayoutId => u16, UInt16Type;
 }
@@ -87,6 +90,7 @@ macro_rules! table {
             $(pub(crate) $column: Vec<<$cell as $crate::table::Cell>::Native>,)*
         }
 
+        #[allow(dead_code, reason = "not every table needs every way in and out")]
         impl $builder {
             pub(crate) fn push(&mut self, row: ($($cell,)*)) {
                 let ($($column,)*) = row;
@@ -102,6 +106,11 @@ macro_rules! table {
             /// Moves the rows out and leaves none; nothing is copied.
             pub(crate) fn take(&mut self) -> $table {
                 $table { $($column: std::mem::take(&mut self.$column).into(),)* }
+            }
+
+            /// A frozen copy of the rows from `first` on.
+            pub(crate) fn copy_from(&self, first: usize) -> $table {
+                $table { $($column: self.$column[first..].to_vec().into(),)* }
             }
 
             pub(crate) fn len(&self) -> usize {

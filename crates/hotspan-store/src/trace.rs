@@ -6,6 +6,7 @@ use crate::events::{Counters, Flows, Instants, Spans};
 use crate::ids::{CategoryId, Ident, ProcessId, SpanId, StringId, TrackId};
 use crate::losses::Losses;
 use crate::metadata::{Clock, Device, Distributed, Metadata, Source};
+use crate::profile::Profile;
 use crate::string_table::StringTable;
 use crate::units::{Duration, Timestamp};
 
@@ -46,6 +47,7 @@ pub struct Trace {
     pub(crate) instants: Instants,
     pub(crate) counters: Counters,
     pub(crate) flows: Flows,
+    pub(crate) profile: Profile,
     pub(crate) layouts: Vec<Layout>,
     pub(crate) verbatim: Vec<StringId>,
     pub(crate) metadata: Metadata,
@@ -89,6 +91,12 @@ impl Trace {
     #[must_use]
     pub fn flows(&self) -> &Flows {
         &self.flows
+    }
+
+    /// Samples, and calls and lines added up.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        &self.profile
     }
 
     /// Events kept as JSON text because hotspan does not analyse their kind.
@@ -210,12 +218,15 @@ impl Trace {
         &self.source
     }
 
-    /// From the first beginning of a span to the last end; zero for a trace without spans.
+    /// From the first beginning of a span or sample to the last end; zero for a trace without any.
     #[must_use]
     pub fn window(&self) -> (Timestamp, Duration) {
-        let first = self.spans.time.iter().copied().min().unwrap_or(0);
+        let Self { spans, profile: Profile { samples, .. }, .. } = self;
+        let begins = || spans.time.iter().chain(samples.time.iter());
+        let lengths = spans.duration.iter().chain(samples.weight.iter());
+        let first = begins().copied().min().unwrap_or(0);
         let end = |(&time, &duration): (&i64, &i64)| time.saturating_add(duration.max(0));
-        let last = self.spans.time.iter().zip(self.spans.duration.iter()).map(end).max().unwrap_or(first);
+        let last = begins().zip(lengths).map(end).max().unwrap_or(first);
         (Timestamp(first), Duration(last.saturating_sub(first)))
     }
 
@@ -227,6 +238,7 @@ impl Trace {
             + self.instants.heap_bytes()
             + self.counters.heap_bytes()
             + self.flows.heap_bytes()
+            + self.profile.heap_bytes()
             + self.layouts.iter().map(Layout::heap_bytes).sum::<usize>()
             + self.tracks.capacity() * size_of::<Track>()
             + self.processes.capacity() * size_of::<Process>()

@@ -94,6 +94,18 @@ impl Accepted {
         if let Some(rows) = chunk.table("flows")? {
             builder.flows.extend_from_arrow(&rows).ok_or(Damaged)?;
         }
+        let profile = &mut builder.profile;
+        let (frames, stacks) = (chunk.table("frames")?, chunk.table("stacks")?);
+        profile.extend_interned(frames.as_ref(), stacks.as_ref()).ok_or(Damaged)?;
+        if let Some(rows) = chunk.table("samples")? {
+            profile.samples.extend_from_arrow(&rows).ok_or(Damaged)?;
+        }
+        if let Some(rows) = chunk.table("call_stats")? {
+            profile.calls.extend_from_arrow(&rows).ok_or(Damaged)?;
+        }
+        if let Some(rows) = chunk.table("line_stats")? {
+            profile.lines.extend_from_arrow(&rows).ok_or(Damaged)?;
+        }
         builder.verbatim.extend(chunk.numbers("verbatim")?.iter().map(|&id| StringId(id)));
         Ok(())
     }

@@ -10,7 +10,8 @@ use crate::args::{ArgKey, ArgType, Place};
 use crate::builder::{MAX_CATEGORIES, TraceBuilder};
 use crate::file::chunk::NO_STRING;
 use crate::file::columns::{Checked, Chunk, Damaged, Segments, cells, optional, piece};
-use crate::ids::{Ident, LayoutId, ProcessId, StringId};
+use crate::ids::{FrameId, Ident, LayoutId, ProcessId, StackId, StringId};
+use crate::profile::{FrameKind, SampleState};
 use crate::trace::{Process, Track};
 
 /// What a chunk adds beyond plain copies of columns, checked.
@@ -57,6 +58,7 @@ impl<'a> Check<'a> {
                 self.events(&rows, track_count, &layouts, &row_counts)?;
             }
         }
+        self.profile(chunk, track_count)?;
         Ok(Additions { processes, tracks, layouts })
     }
 
@@ -209,21 +211,13 @@ impl<'a> Check<'a> {
         new: &[Vec<ArgKey>],
         row_counts: &[u32],
     ) -> Checked<()> {
-        let below = |name: &str, limit: usize| -> Checked<()> {
-            ensure(cells::<UInt32Type>(rows, name)?.iter().all(|&id| (id as usize) < limit))
-        };
-        below("name", self.strings)?;
-        below("track", tracks)?;
+        below(rows, "name", self.strings)?;
+        below(rows, "track", tracks)?;
         let categories = cells::<UInt16Type>(rows, "category")?;
         ensure(categories.iter().all(|&id| usize::from(id) < self.categories))?;
-        let codes = |name: &str, limit: u8| -> Checked<()> {
-            let Some(column) = rows.column_by_name(name) else { return Ok(()) };
-            let column = column.as_primitive_opt::<UInt8Type>().ok_or(Damaged)?;
-            ensure(column.values().iter().all(|&code| code <= limit))
-        };
-        codes("scope", 3)?;
-        codes("phase", 2)?;
-        codes("binds_enclosing", 1)?;
+        codes(rows, "scope", 3)?;
+        codes(rows, "phase", 2)?;
+        codes(rows, "binds_enclosing", 1)?;
         // Nobody looks at the row of an event without args.
         let limits: Vec<u32> = row_counts
             .iter()
@@ -239,6 +233,53 @@ impl<'a> Check<'a> {
             limits.get(LayoutId(layout).index()).is_some_and(|&limit| row < limit || limit == u32::MAX)
         }))
     }
+
+    /// Checks frames, stacks and what refers to them.
+    fn profile(&self, chunk: &Chunk<'_>, tracks: usize) -> Checked<()> {
+        let known = &self.builder.profile;
+        let (mut frames, mut stacks) = (known.frames.len(), known.stacks.len());
+        if let Some(rows) = chunk.table("frames")? {
+            below(&rows, "name", self.strings)?;
+            below(&rows, "file", self.strings)?;
+            codes(&rows, "kind", FrameKind::LAST)?;
+            frames += rows.len();
+        }
+        if let Some(rows) = chunk.table("stacks")? {
+            below(&rows, "frame", frames)?;
+            let mut parents = cells::<UInt32Type>(&rows, "parent")?.iter().zip(stacks..);
+            ensure(parents.all(|(&parent, own)| parent == StackId::NONE.0 || (parent as usize) < own))?;
+            stacks += rows.len();
+        }
+        // The last number of each means "none".
+        ensure(frames < u32::MAX as usize && stacks < u32::MAX as usize)?;
+        if let Some(rows) = chunk.table("samples")? {
+            below(&rows, "stack", stacks)?;
+            below(&rows, "track", tracks)?;
+            codes(&rows, "state", SampleState::LAST)?;
+            codes(&rows, "gil", 1)?;
+        }
+        if let Some(rows) = chunk.table("call_stats")? {
+            below(&rows, "callee", frames)?;
+            let callers = cells::<UInt32Type>(&rows, "caller")?;
+            ensure(callers.iter().all(|&id| id == FrameId::NONE.0 || (id as usize) < frames))?;
+        }
+        match chunk.table("line_stats")? {
+            Some(rows) => below(&rows, "function", frames),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Every id of a column is that of a row.
+fn below(rows: &StructArray, name: &str, limit: usize) -> Checked<()> {
+    ensure(cells::<UInt32Type>(rows, name)?.iter().all(|&id| (id as usize) < limit))
+}
+
+/// Every code of a column, where there is one, has a meaning.
+fn codes(rows: &StructArray, name: &str, limit: u8) -> Checked<()> {
+    let Some(column) = rows.column_by_name(name) else { return Ok(()) };
+    let column = column.as_primitive_opt::<UInt8Type>().ok_or(Damaged)?;
+    ensure(column.values().iter().all(|&code| code <= limit))
 }
 
 fn ensure(holds: bool) -> Checked<()> {
@@ -293,11 +334,45 @@ mod tests {
         spans.take().slice_columns(0, 1)
     }
 
+    fn frame(name: u32, kind: u8) -> Vec<arrow_array::ArrayRef> {
+        let mut frames = crate::profile::FramesBuilder::default();
+        frames.push((StringId(name), StringId(0), 1, 1, FrameKind::Python));
+        frames.kind[0] = kind;
+        frames.take().slice_columns(0, 1)
+    }
+
+    fn stacks(rows: &[(u32, u32)]) -> Vec<arrow_array::ArrayRef> {
+        let mut stacks = crate::profile::StacksBuilder::default();
+        rows.iter().for_each(|&(parent, frame)| stacks.push((StackId(parent), FrameId(frame))));
+        stacks.take().slice_columns(0, rows.len())
+    }
+
+    fn sample() -> Vec<arrow_array::ArrayRef> {
+        let mut samples = crate::profile::SamplesBuilder::default();
+        let (time, weight) = (crate::units::Timestamp(0), crate::units::Duration(0));
+        samples.push((time, crate::ids::TrackId(0), StackId(0), weight, SampleState::Io, 0));
+        samples.take().slice_columns(0, 1)
+    }
+
+    fn calls(caller: u32, callee: u32) -> Vec<arrow_array::ArrayRef> {
+        let mut calls = crate::profile::CallStatsBuilder::default();
+        let zero = crate::units::Duration(0);
+        calls.push((FrameId(caller), FrameId(callee), 1, 1, zero, zero));
+        calls.take().slice_columns(0, 1)
+    }
+
     #[test]
     fn a_chunk_that_refers_to_what_exists_is_accepted() {
         assert_eq!(accept(|_| {}), Ok(()));
         assert_eq!(accept(|chunk| chunk.events[0] = span(1, 0, 0, 0, 0)), Ok(()));
         assert_eq!(accept(|chunk| chunk.verbatim = vec![2]), Ok(()));
+        let profile = |chunk: &mut chunk::Chunk<'_>| {
+            chunk.events[4] = frame(1, 2);
+            chunk.events[5] = stacks(&[(u32::MAX, 0), (0, 0)]);
+            chunk.events[6] = sample();
+            chunk.events[7] = calls(u32::MAX, 0);
+        };
+        assert_eq!(accept(profile), Ok(()));
     }
 
     #[test]
@@ -325,6 +400,23 @@ mod tests {
             ("thread of a span", |chunk| chunk.events[0] = span(1, 0, 1, 0, 0)),
             ("layout of a span", |chunk| chunk.events[0] = span(1, 0, 0, 2, 0)),
             ("args of a span", |chunk| chunk.events[0] = span(1, 0, 0, 1, 0)),
+            ("name of a frame", |chunk| chunk.events[4] = frame(3, 0)),
+            ("kind of a frame", |chunk| chunk.events[4] = frame(1, 9)),
+            ("frame of a stack", |chunk| chunk.events[5] = stacks(&[(u32::MAX, 0)])),
+            ("a stack that is its own parent", |chunk| {
+                chunk.events[4] = frame(1, 0);
+                chunk.events[5] = stacks(&[(0, 0)]);
+            }),
+            ("parent of a stack", |chunk| {
+                chunk.events[4] = frame(1, 0);
+                chunk.events[5] = stacks(&[(u32::MAX, 0), (2, 0)]);
+            }),
+            ("stack of a sample", |chunk| chunk.events[6] = sample()),
+            ("caller of a call", |chunk| {
+                chunk.events[4] = frame(1, 0);
+                chunk.events[7] = calls(1, 0);
+            }),
+            ("callee of a call", |chunk| chunk.events[7] = calls(u32::MAX, 0)),
         ];
         for (what, change) in changes {
             assert_eq!(accept(*change), Err(Damaged), "{what}");

@@ -25,6 +25,10 @@ pub(super) const NO_STRING: u32 = u32::MAX;
 /// A chunk may not be larger; a reader refuses to.
 pub(super) const MAX_BODY: u64 = 1 << 30;
 
+/// The tables made of plain columns, in the order of the schema.
+pub(super) const EVENT_TABLES: [&str; 9] =
+    ["spans", "instants", "counters", "flows", "frames", "stacks", "samples", "call_stats", "line_stats"];
+
 /// What one chunk adds to each table.
 #[derive(Debug, Default)]
 pub(super) struct Chunk<'a> {
@@ -37,8 +41,8 @@ pub(super) struct Chunk<'a> {
     pub(super) layout_keys: Vec<(u16, ArgKey)>,
     pub(super) arg_rows: Vec<(u16, u32)>,
     pub(super) values: Values,
-    /// The columns of spans, instants, counters and flows; none where the chunk has no rows of them.
-    pub(super) events: [Vec<ArrayRef>; 4],
+    /// The columns of [`EVENT_TABLES`]; none where the chunk has no rows of them.
+    pub(super) events: [Vec<ArrayRef>; EVENT_TABLES.len()],
     pub(super) verbatim: Vec<u32>,
 }
 
@@ -164,7 +168,7 @@ impl Chunk<'_> {
             }),
             ("values", self.values.columns()),
         ];
-        rows.extend(["spans", "instants", "counters", "flows"].into_iter().zip(self.events));
+        rows.extend(EVENT_TABLES.into_iter().zip(self.events));
         rows.push(("verbatim", vec![numbers::<UInt32Type>(self.verbatim)]));
         rows.push(("losses", loss_columns(losses)));
         rows.push(("complete", vec![numbers::<UInt8Type>(vec![u8::from(complete)])]));

@@ -6,18 +6,19 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::events::{Counters, Flows, Instants, Spans};
 use crate::file::error::FileError;
+use crate::profile::{CallStats, Frames, LineStats, Samples, Stacks};
 
 /// Readers refuse another major version.
 pub(super) const MAJOR: u32 = 1;
 /// Grows when columns or fields are added.
-const MINOR: u32 = 0;
+const MINOR: u32 = 1;
 /// The schema metadata key that makes an Arrow stream a `.hotspan` file.
 pub(super) const VERSION_KEY: &str = "hotspan.version";
 
 /// The column that holds the checksum of all others.
 pub(super) const CHECKSUM: &str = "checksum";
 
-/// Fields of a file's schema, all levels together, beyond which it is not ours: 1.0 has about 90.
+/// Fields of a file's schema, all levels together, beyond which it is not ours: 1.1 has about 120.
 const MAX_FIELDS: usize = 4_096;
 /// Lists in structs in lists: 1.0 has 4 levels.
 const MAX_DEPTH: usize = 8;
@@ -89,6 +90,11 @@ fn columns() -> Vec<Field> {
         events("instants", Instants::fields()),
         events("counters", Counters::fields()),
         events("flows", Flows::fields()),
+        events("frames", Frames::fields()),
+        events("stacks", Stacks::fields()),
+        events("samples", Samples::fields()),
+        events("call_stats", CallStats::fields()),
+        events("line_stats", LineStats::fields()),
         list("verbatim", UInt32),
         table("losses", &[("name", Utf8), ("count", UInt64), ("first_offset", Int64)]),
         field("complete", UInt8),

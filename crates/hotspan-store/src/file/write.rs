@@ -16,6 +16,7 @@ use crate::file::schema::SCHEMA;
 use crate::ids::StringId;
 use crate::losses::Losses;
 use crate::metadata::{Clock, Metadata, Source};
+use crate::profile::Profile;
 use crate::string_table::StringTable;
 use crate::trace::{Process, Trace, Track};
 
@@ -72,6 +73,7 @@ struct Content<'a> {
     instants: &'a Instants,
     counters: &'a Counters,
     flows: &'a Flows,
+    profile: &'a Profile,
     layouts: &'a [Layout],
     verbatim: &'a [StringId],
     metadata: &'a Metadata,
@@ -85,6 +87,8 @@ struct Content<'a> {
 struct Progress {
     layout: usize,
     arg_row: usize,
+    frame: usize,
+    stack: usize,
     event_row: usize,
 }
 
@@ -158,6 +162,7 @@ impl<W: Write> Writer<W> {
             instants: &rows.instants,
             counters: &rows.counters,
             flows: &rows.flows,
+            profile: &rows.profile,
             layouts: &rows.layouts,
             verbatim: &rows.verbatim,
             metadata: &builder.metadata,
@@ -213,6 +218,7 @@ impl<'a> Content<'a> {
             instants: &trace.instants,
             counters: &trace.counters,
             flows: &trace.flows,
+            profile: &trace.profile,
             layouts: &trace.layouts,
             verbatim: &trace.verbatim,
             metadata: &trace.metadata,
@@ -225,13 +231,14 @@ impl<'a> Content<'a> {
 
 impl Written {
     /// Puts the next rows into a chunk, in the order in which they refer to each other: strings, names and layouts,
-    /// args, events. Says whether nothing is left.
+    /// args, frames, stacks, events. Says whether nothing is left.
     fn fill<'a>(&mut self, content: &Content<'a>, progress: &mut Progress, chunk: &mut Chunk<'a>) -> bool {
         self.fill_strings(content, chunk)
             && {
                 self.fill_names(content, chunk);
                 self.fill_args(content, progress, chunk)
             }
+            && fill_stacks(content.profile, progress, chunk)
             && fill_events(content, progress, chunk)
     }
 
@@ -308,25 +315,52 @@ impl Written {
     }
 }
 
+/// Frames first, since stacks refer to them; both are whole before the first sample.
+fn fill_stacks(profile: &Profile, progress: &mut Progress, chunk: &mut Chunk<'_>) -> bool {
+    let Profile { frames, stacks, .. } = profile;
+    let [.., frame_columns, stack_columns, _, _, _] = &mut chunk.events;
+    let to = progress.frame + CHUNK_ROWS;
+    if frames.len() > progress.frame {
+        *frame_columns = frames.slice_columns(progress.frame, to);
+        progress.frame = to.min(frames.len());
+    }
+    if progress.frame < frames.len() {
+        return false;
+    }
+    let to = progress.stack + CHUNK_ROWS;
+    if stacks.len() > progress.stack {
+        *stack_columns = stacks.slice_columns(progress.stack, to);
+        progress.stack = to.min(stacks.len());
+    }
+    progress.stack == stacks.len()
+}
+
 fn fill_events(content: &Content<'_>, progress: &mut Progress, chunk: &mut Chunk<'_>) -> bool {
     let from = progress.event_row;
     let to = from + CHUNK_ROWS;
     progress.event_row = to;
     let Content { spans, instants, counters, flows, verbatim, .. } = content;
-    let lengths = [spans.len(), instants.len(), counters.len(), flows.len()];
-    let columns = [
-        spans.slice_columns(from, to),
-        instants.slice_columns(from, to),
-        counters.slice_columns(from, to),
-        flows.slice_columns(from, to),
+    let Profile { samples, calls, lines, .. } = content.profile;
+    let [of_spans, of_instants, of_counters, of_flows, _, _, of_samples, of_calls, of_lines] =
+        &mut chunk.events;
+    let tables = [
+        (spans.len(), spans.slice_columns(from, to), of_spans),
+        (instants.len(), instants.slice_columns(from, to), of_instants),
+        (counters.len(), counters.slice_columns(from, to), of_counters),
+        (flows.len(), flows.slice_columns(from, to), of_flows),
+        (samples.len(), samples.slice_columns(from, to), of_samples),
+        (calls.len(), calls.slice_columns(from, to), of_calls),
+        (lines.len(), lines.slice_columns(from, to), of_lines),
     ];
-    for ((length, columns), place) in lengths.into_iter().zip(columns).zip(&mut chunk.events) {
+    let mut done = verbatim.len() <= to;
+    for (length, columns, place) in tables {
+        done &= length <= to;
         if length > from {
             *place = columns;
         }
     }
     chunk.verbatim = verbatim.iter().skip(from).take(CHUNK_ROWS).map(|id| id.0).collect();
-    lengths.into_iter().all(|length| length <= to) && verbatim.len() <= to
+    done
 }
 
 /// Rows that are new or different, with their numbers.

@@ -2,8 +2,9 @@
 
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, Args, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, Loss, Place, SpanRow,
-    Timestamp, Trace, TraceBuilder, file,
+    Arg, Args, Bytes, CallRow, Duration, EventRow, FlowPhase, FlowRow, FrameId, FrameKind, FrameRow, Ident,
+    InstantRow, InstantScope, LineRow, Loss, Place, SampleRow, SampleState, SpanRow, StackId, Timestamp,
+    Trace, TraceBuilder, file,
 };
 
 /// Adds the event number `number` of an endless recording; the kind, the args and the thread follow from the number.
@@ -13,6 +14,7 @@ pub(crate) fn push_event(builder: &mut TraceBuilder, number: i64) {
     let category = builder.category(["cpu_op", "kernel", "日本"][number as usize % 3]);
     let args = push_args(builder, number);
     let event = EventRow { time: Timestamp(1_000 + number * 10), name, category, track, args };
+    push_profile(builder, number, event.time, track);
     match number % 4 {
         0 => builder.push_span(SpanRow { event, duration: Duration(number) }),
         1 => builder.push_instant(InstantRow { event, scope: InstantScope::Process }),
@@ -22,6 +24,39 @@ pub(crate) fn push_event(builder: &mut TraceBuilder, number: i64) {
             id: -number,
             phase: FlowPhase::End,
             binds_enclosing: number % 8 == 3,
+        }),
+    }
+}
+
+fn push_profile(builder: &mut TraceBuilder, number: i64, time: Timestamp, track: hotspan_store::TrackId) {
+    let mut frame = |line: i64, kind| {
+        let (name, file) = (builder.intern(&format!("function {}", line % 5)), builder.intern("größe.py"));
+        builder.frame(FrameRow { name, file, line: line as u32, first_line: 3, kind })
+    };
+    let outer = frame(number % 13, FrameKind::Python);
+    let inner = frame(number % 17, FrameKind::Native);
+    match number % 3 {
+        0 => {
+            let stack = builder.stack(StackId::NONE, outer);
+            let stack = if number % 2 == 0 { builder.stack(stack, inner) } else { stack };
+            let (weight, state) = (Duration(number), SampleState::Lock);
+            builder.push_sample(SampleRow { time, track, stack, weight, state, gil: number % 2 == 0 });
+        }
+        1 => builder.push_calls(CallRow {
+            caller: if number % 2 == 0 { outer } else { FrameId::NONE },
+            callee: inner,
+            calls: number,
+            primitive_calls: number / 2,
+            self_time: Duration(number * 3),
+            total_time: Duration(number * 5),
+        }),
+        _ => builder.push_line(LineRow {
+            function: outer,
+            line: number as u32,
+            hits: number,
+            time: Duration(-number),
+            memory: Bytes(number << 33),
+            increment: Bytes(-number),
         }),
     }
 }
