@@ -33,6 +33,7 @@ mod events;
 pub mod file;
 mod ids;
 mod losses;
+mod merge;
 mod metadata;
 mod profile;
 mod string_table;
@@ -50,6 +51,7 @@ pub use events::{
 };
 pub use ids::{CategoryId, FrameId, Ident, LayoutId, ProcessId, SpanId, StackId, StringId, TrackId};
 pub use losses::{Loss, LossCount, Losses, Severity};
+pub use merge::merge;
 pub use metadata::{Clock, Device, Distributed, Metadata, Source};
 pub use profile::{
     CallRow, CallStats, FrameKind, FrameRow, Frames, LineRow, LineStats, Profile, SampleRow, SampleState,

@@ -5,6 +5,7 @@
 mod corpus;
 mod damage;
 mod kill;
+mod merge;
 mod round_trip;
 mod sample;
 mod spool;

@@ -1,0 +1,230 @@
+//! Several traces as one: the processes of a job, the parts of a recording.
+//!
+//! Every id is translated. Numbers that events find each other by (`correlation`, `External id`, ids of Python calls and of
+//! arrows) count per process, so each trace gets a range of its own. Traces that know Unix time are put on one clock.
+
+use crate::args::{Arg, ArgType, Args, PendingArgs, Place};
+use crate::builder::TraceBuilder;
+use crate::events::{EventRow, FlowRow, InstantRow, SpanRow};
+use crate::ids::{CategoryId, FrameId, Ident, LayoutId, StackId, StringId, TrackId};
+use crate::profile::{CallRow, FrameRow, LineRow, SampleRow};
+use crate::trace::Trace;
+use crate::units::Timestamp;
+
+/// Args whose numbers are ids within one process.
+const PROCESS_IDS: [&str; 5] =
+    ["correlation", "External id", "Python id", "Python parent id", "Python module id"];
+
+/// One trace with all that the given ones hold.
+///
+/// The first trace's metadata counts where several say something different. Losses are added up.
+#[must_use]
+pub fn merge(traces: &[Trace]) -> Trace {
+    let mut builder = TraceBuilder::new();
+    let on_one_clock = traces.iter().all(|trace| trace.clock().unix_origin().is_some());
+    if on_one_clock {
+        builder.clock.base_unix = Some(0);
+    } else if let Some(first) = traces.first() {
+        builder.clock = first.clock();
+    }
+    let mut id_base = 0;
+    for trace in traces {
+        let shift = if on_one_clock { trace.clock().unix_origin().unwrap_or(0) } else { 0 };
+        let mut addition = Addition::new(&mut builder, trace, shift, id_base);
+        addition.describe();
+        addition.events();
+        addition.profile();
+        id_base = addition.next_id;
+    }
+    builder.finish()
+}
+
+/// One trace on its way into a builder.
+struct Addition<'a> {
+    builder: &'a mut TraceBuilder,
+    trace: &'a Trace,
+    /// What its times grow by.
+    shift: i64,
+    /// What its ids grow by.
+    id_base: i64,
+    /// The first id that it leaves free.
+    next_id: i64,
+    strings: Vec<StringId>,
+    categories: Vec<CategoryId>,
+    tracks: Vec<TrackId>,
+    layouts: Vec<Option<LayoutId>>,
+    /// For each layout, which of its keys hold ids.
+    id_keys: Vec<Vec<bool>>,
+    values: Vec<Arg>,
+}
+
+impl<'a> Addition<'a> {
+    fn new(builder: &'a mut TraceBuilder, trace: &'a Trace, shift: i64, id_base: i64) -> Self {
+        let strings: Vec<StringId> = trace.strings().iter().map(|text| builder.intern(text)).collect();
+        let category = |(name, _): &(StringId, _)| builder.category_of(strings[name.index()]);
+        let categories = trace.categories.iter().map(category).collect();
+        let ident = |ident: Ident| match ident {
+            Ident::Int(number) => Ident::Int(number),
+            Ident::Text(text) => Ident::Text(strings[text.index()]),
+        };
+        let mut track = |track: &crate::trace::Track| {
+            let process = ident(trace.process(track.process).ident);
+            builder.track(process, ident(track.ident))
+        };
+        let tracks = trace.tracks().iter().map(&mut track).collect();
+        let is_id = |key: &crate::args::ArgKey| {
+            key.kind == ArgType::Int && PROCESS_IDS.contains(&trace.str(key.name))
+        };
+        let id_keys =
+            trace.layouts().iter().map(|layout| layout.keys().iter().map(is_id).collect()).collect();
+        let layouts = vec![None; trace.layouts().len()];
+        Self {
+            builder,
+            trace,
+            shift,
+            id_base,
+            next_id: id_base,
+            strings,
+            categories,
+            tracks,
+            layouts,
+            id_keys,
+            values: Vec::new(),
+        }
+    }
+
+    /// What is said about processes, threads, the trace itself and its losses.
+    fn describe(&mut self) {
+        let Self { builder, trace, strings, tracks, .. } = self;
+        let text = |id: Option<StringId>| id.map(|id| strings[id.index()]);
+        for (track, &id) in trace.tracks().iter().zip(tracks.iter()) {
+            let process = trace.process(track.process);
+            let into = builder.tracks[id.index()].process;
+            let into = builder.process_mut(into);
+            into.name = into.name.or(text(process.name));
+            into.labels = into.labels.or(text(process.labels));
+            into.sort_index = into.sort_index.or(process.sort_index);
+            let into = builder.track_mut(id);
+            into.name = into.name.or(text(track.name));
+            into.sort_index = into.sort_index.or(track.sort_index);
+        }
+        for (key, value) in trace.metadata().iter() {
+            if builder.metadata.get(key).is_none() {
+                builder.metadata.set(key, value);
+            }
+        }
+        for known in trace.losses().counts() {
+            builder.losses.add_many(known.loss, known.count, None);
+        }
+        if builder.source.format.is_empty() {
+            builder.source = trace.source().clone();
+        }
+    }
+
+    fn events(&mut self) {
+        let trace = self.trace;
+        for span in trace.spans().ids() {
+            let event = self.event(trace.spans().event(span.index()));
+            self.builder.push_span(SpanRow { event, duration: trace.spans().duration(span) });
+        }
+        for index in 0..trace.instants().len() {
+            let row = trace.instants().row(index);
+            let event = self.event(row.event);
+            self.builder.push_instant(InstantRow { event, scope: row.scope });
+        }
+        for row in trace.counters().events() {
+            let event = self.event(row);
+            self.builder.push_counter(event);
+        }
+        for index in 0..trace.flows().len() {
+            let row = trace.flows().row(index);
+            let event = self.event(row.event);
+            let id = self.id(row.id);
+            self.builder.push_flow(FlowRow { event, id, ..row });
+        }
+        for &json in &trace.verbatim {
+            self.builder.push_verbatim(self.strings[json.index()]);
+        }
+    }
+
+    fn profile(&mut self) {
+        let Self { builder, trace, strings, tracks, shift, .. } = self;
+        let profile = trace.profile();
+        let frame = |row: FrameRow| {
+            let (name, file) = (strings[row.name.index()], strings[row.file.index()]);
+            builder.frame(FrameRow { name, file, ..row })
+        };
+        let frames: Vec<FrameId> = profile.frames.rows().map(frame).collect();
+        let mut stacks: Vec<StackId> = Vec::with_capacity(profile.stacks.len());
+        for index in 0..profile.stacks.len() {
+            let id = StackId::at(index);
+            // A parent comes before its children.
+            let parent = profile.stacks.parent(id).map_or(StackId::NONE, |parent| stacks[parent.index()]);
+            stacks.push(builder.stack(parent, frames[profile.stacks.frame(id).index()]));
+        }
+        for row in profile.samples.rows() {
+            let time = Timestamp(row.time.0.saturating_add(*shift));
+            let (track, stack) = (tracks[row.track.index()], stacks[row.stack.index()]);
+            builder.push_sample(SampleRow { time, track, stack, ..row });
+        }
+        for row in profile.calls.rows() {
+            let caller = frames.get(row.caller.index()).copied().unwrap_or(FrameId::NONE);
+            builder.push_calls(CallRow { caller, callee: frames[row.callee.index()], ..row });
+        }
+        for row in profile.lines.rows() {
+            builder.push_line(LineRow { function: frames[row.function.index()], ..row });
+        }
+    }
+
+    fn event(&mut self, row: EventRow) -> EventRow {
+        EventRow {
+            time: Timestamp(row.time.0.saturating_add(self.shift)),
+            name: self.strings[row.name.index()],
+            category: self.categories[row.category.index()],
+            track: self.tracks[row.track.index()],
+            args: self.args(row.args),
+        }
+    }
+
+    fn args(&mut self, args: Args) -> Args {
+        let layout = &self.trace.layouts()[args.layout.index()];
+        let mut values = std::mem::take(&mut self.values);
+        values.clear();
+        for position in 0..layout.keys().len() {
+            let value = layout.value(position, args.row).unwrap_or(Arg::Int(0));
+            values.push(match value {
+                Arg::Int(number) if self.id_keys[args.layout.index()][position] => Arg::Int(self.id(number)),
+                Arg::Text(text) => Arg::Text(self.strings[text.index()]),
+                Arg::Json(text) => Arg::Json(self.strings[text.index()]),
+                plain => plain,
+            });
+        }
+        let known = self.layouts[args.layout.index()];
+        let stored = match known.and_then(|known| self.builder.repeat_args(known, &values)) {
+            Some(stored) => stored,
+            None => {
+                let mut pending = PendingArgs::default();
+                for (key, &value) in layout.keys().iter().zip(&values) {
+                    // Packed args are JSON text whose own ids stay as they are.
+                    let name = if key.place == Place::Packed { "" } else { self.trace.str(key.name) };
+                    self.builder.push_arg(&mut pending, key.place, name.as_bytes(), value);
+                }
+                let stored = self.builder.commit_args(&mut pending);
+                self.layouts[args.layout.index()] = Some(stored.layout);
+                stored
+            }
+        };
+        self.values = values;
+        stored
+    }
+
+    /// An id of this trace among all. Zero and negative numbers mean "none".
+    fn id(&mut self, number: i64) -> i64 {
+        if number <= 0 {
+            return number;
+        }
+        let id = number.saturating_add(self.id_base);
+        self.next_id = self.next_id.max(id);
+        id
+    }
+}
