@@ -40,7 +40,8 @@ impl Role {
             Category::GpuUserAnnotation => Self::DeviceAnnotation,
             // torch lists waits (`cuda_sync`) as device work and adds them to the device's busy time. A device that
             // waits does not work, so they are left out here.
-            Category::Sync
+            Category::GarbageCollection
+            | Category::Sync
             | Category::DeviceEvent
             | Category::ProfilerRange
             | Category::CpuInstant

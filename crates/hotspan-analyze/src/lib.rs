@@ -15,6 +15,7 @@
 //! | [`table()`] | torch's `.table()`, as text |
 //! | [`mod@kernels`] | device time by kernel |
 //! | [`mod@summary`] | what is in the trace |
+//! | [`mod@wall_time`] | where the wall time of a program went, adding up to all of it |
 
 #![forbid(unsafe_code)]
 
@@ -29,6 +30,7 @@ pub mod nesting;
 pub mod report;
 pub mod summary;
 pub mod table;
+pub mod wall_time;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use kernels::{KernelRow, Kernels, kernels};
@@ -36,3 +38,4 @@ pub use memory_timeline::{DeviceTimeline, memory_timeline};
 pub use report::{Align, Cell, Column, Table, Unit};
 pub use summary::{Summary, summary};
 pub use table::{TableError, TableOptions, TimeUnit, table};
+pub use wall_time::{Activity, WallTime, wall_time};

@@ -54,6 +54,8 @@ categories! {
     Driver(Host): "cuda_driver" | "Driver" | "xpu_driver" | "privateuse1_driver";
     /// A Python function call.
     PythonFunction(Host): "python_function" | "Python";
+    /// A pause of Python for garbage collection.
+    GarbageCollection(Host): "gc";
     /// A device kernel.
     Kernel(Device): "kernel" | "Kernel" | "mtia_ccp_events" | "concurrent_kernel";
     /// A copy to, from or on a device.

@@ -14,3 +14,4 @@ mod kineto;
 mod launches;
 #[cfg(test)]
 mod tables;
+mod wall_time;

@@ -1,0 +1,116 @@
+//! Whose code a stack is in: Python's own, or that of a native library.
+
+use hotspan_store::{FrameKind, StackId, Trace};
+
+/// Whose code was running.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    Python,
+    Library(String),
+}
+
+/// Libraries that do what others ask of them: time in `memcpy` belongs to whoever copies.
+const SYSTEM: [&str; 10] = [
+    "libc",
+    "libm",
+    "libpthread",
+    "ld-linux",
+    "libstdc++",
+    "libgcc_s",
+    "linux-vdso",
+    "[vdso]",
+    "libdl",
+    "librt",
+];
+
+/// The first library that is not the system's, from the innermost frame to the first Python frame.
+pub(super) fn code_of(trace: &Trace, stack: StackId) -> Code {
+    let profile = trace.profile();
+    let frames = profile.stacks.frames(stack).map(|frame| profile.frames.row(frame));
+    let native = frames.take_while(|frame| frame.kind != FrameKind::Python);
+    let mut libraries =
+        native.filter(|frame| frame.kind == FrameKind::Native).map(|frame| trace.str(frame.file));
+    let found = libraries.find(|path| {
+        let name = file_name(path);
+        !name.is_empty() && !SYSTEM.iter().any(|system| belongs(name, system))
+    });
+    match found {
+        Some(path) if is_interpreter(file_name(path)) => Code::Python,
+        Some(path) => Code::Library(package(path)),
+        None => Code::Python,
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// `libc.so.6` and `libc-2.31.so` belong to `libc`, `libcublas.so` does not.
+fn belongs(name: &str, library: &str) -> bool {
+    name.strip_prefix(library).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+}
+
+fn is_interpreter(name: &str) -> bool {
+    name.starts_with("libpython") || name == "python" || name.starts_with("python3")
+}
+
+/// The Python package a library came with, or its own name.
+fn package(path: &str) -> String {
+    let inside = ["/site-packages/", "/dist-packages/"].iter().find_map(|place| path.split_once(place));
+    if let Some((_, inside)) = inside {
+        let first = inside.split('/').next().unwrap_or(inside);
+        // What a wheel bundles lies beside the package: numpy.libs, pillow.libs.
+        let package = first.strip_suffix(".libs").unwrap_or(first);
+        return package
+            .split(".cpython-")
+            .next()
+            .unwrap_or(package)
+            .split(".abi3")
+            .next()
+            .unwrap_or(package)
+            .to_owned();
+    }
+    let name = file_name(path);
+    // The interpreter's own modules: math.cpython-311-x86_64-linux-gnu.so
+    match name.split_once(".cpython-").or_else(|| name.split_once(".abi3")) {
+        Some((module, _)) => module.to_owned(),
+        None => name.split(".so").next().unwrap_or(name).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_found_in_paths() {
+        let cases = [
+            (
+                "/v/lib/python3.11/site-packages/numpy/core/_multiarray.cpython-311-x86_64-linux-gnu.so",
+                "numpy",
+            ),
+            ("/v/lib/python3.11/site-packages/numpy.libs/libopenblas64_p-r0.3.so", "numpy"),
+            ("/v/lib/python3.11/site-packages/tokenizers/tokenizers.abi3.so", "tokenizers"),
+            ("/v/lib/python3.11/site-packages/_brotli.cpython-311-x86_64-linux-gnu.so", "_brotli"),
+            ("/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so", "_json"),
+            ("/usr/lib/x86_64-linux-gnu/libz.so.1.2.13", "libz"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(package(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_system_serves_others() {
+        assert!(
+            belongs("libc.so.6", "libc")
+                && belongs("libc-2.31.so", "libc")
+                && !belongs("libcublas.so", "libc")
+        );
+        assert!(
+            is_interpreter("libpython3.11.so.1.0")
+                && is_interpreter("python3.12")
+                && !is_interpreter("libtorch_python.so")
+        );
+    }
+}

@@ -1,0 +1,249 @@
+//! Where the wall time of a program went: disjoint parts that add up to all of it.
+//!
+//! The program is what its main thread did from the first moment to the last. Samples say what the thread was doing at
+//! moments in between, so each moment takes the answer of the nearest sample; spans are exact and count instead where there
+//! are any. Later rules win over earlier ones: samples, operators, waits for the device, DataLoader, garbage collection, the
+//! profiler itself. While the main thread waits and another thread runs operators, that is operators' time.
+
+mod libraries;
+mod paint;
+
+use hotspan_store::{Category, Duration, Ident, SampleRow, SampleState, Timestamp, Trace, TrackId};
+use serde_json::Value;
+
+use crate::report::{Cell, Column, Table};
+use libraries::{Code, code_of};
+use paint::Timeline;
+
+/// The metadata key under which a recording of a whole program says which thread and time it is about.
+pub const RUN_KEY: &str = "hotspan.run";
+
+/// What the program was doing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Activity {
+    /// Torch operators on the CPU.
+    Operators,
+    /// Waiting for a device to finish.
+    DeviceWait,
+    /// Fetching the next batch from a DataLoader.
+    DataLoader,
+    /// Python code.
+    Python,
+    /// Native code of a library outside torch's operators.
+    Native(String),
+    /// Reading and writing files, pipes and sockets.
+    Io,
+    /// Python's garbage collection.
+    GarbageCollection,
+    /// Waiting for another thread or process.
+    Waiting,
+    /// Sleeping because the program asked to.
+    Sleeping,
+    /// The profiler itself.
+    Profiler,
+    /// Before the first and after the last thing recorded: the interpreter's start and end.
+    StartAndExit,
+}
+
+impl Activity {
+    /// What people call it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self {
+            Self::Operators => "torch operators (CPU)".into(),
+            Self::DeviceWait => "waiting for the GPU".into(),
+            Self::DataLoader => "DataLoader".into(),
+            Self::Python => "Python code".into(),
+            Self::Native(library) => format!("native code: {library}"),
+            Self::Io => "I/O".into(),
+            Self::GarbageCollection => "garbage collection".into(),
+            Self::Waiting => "waiting for threads or processes".into(),
+            Self::Sleeping => "sleeping".into(),
+            Self::Profiler => "hotspan itself".into(),
+            Self::StartAndExit => "interpreter start and exit".into(),
+        }
+    }
+}
+
+/// One part of the wall time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What the program was doing.
+    pub activity: Activity,
+    /// For how long.
+    pub time: Duration,
+}
+
+/// Where the wall time went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WallTime {
+    /// From the first moment of the program to the last.
+    pub total: Duration,
+    /// What it was spent on, longest first; adds up to `total`.
+    pub parts: Vec<Part>,
+    /// How many samples of the main thread that rests on.
+    pub samples: u64,
+}
+
+/// Divides the wall time. `None`: there is neither a sample nor a span on a thread of a program.
+#[must_use]
+pub fn wall_time(trace: &Trace) -> Option<WallTime> {
+    let run = trace.metadata().value(RUN_KEY).unwrap_or(Value::Null);
+    let main = main_thread(trace, &run)?;
+    let (begin, end) = window(trace, &run);
+    let mut timeline = Timeline::new(begin, end, Activity::StartAndExit);
+
+    let mut samples: Vec<SampleRow> =
+        trace.profile().samples.rows().filter(|row| row.track == main).collect();
+    samples.sort_by_key(|row| row.time);
+    paint_samples(trace, &samples, &mut timeline);
+
+    let spans = HostSpans::of(trace, main);
+    // Nothing is known of the time without samples but that it was not in an operator: that is Python.
+    if let (true, Some((first, last))) = (samples.is_empty(), spans.extent()) {
+        timeline.paint(&[(first, last)], |_| Some(Activity::Python));
+    }
+    timeline
+        .paint(&spans.elsewhere, |before| matches!(before, Activity::Waiting).then_some(Activity::Operators));
+    timeline.paint(&spans.operators, |_| Some(Activity::Operators));
+    timeline.paint(&spans.device_waits, |_| Some(Activity::DeviceWait));
+    timeline.paint(&spans.loaders, |_| Some(Activity::DataLoader));
+    timeline.paint(&spans.collections, |_| Some(Activity::GarbageCollection));
+    timeline.paint(&spans.profiler, |_| Some(Activity::Profiler));
+
+    let mut parts: Vec<Part> =
+        timeline.totals().into_iter().map(|(activity, time)| Part { activity, time }).collect();
+    parts.sort_by(|left, right| (right.time, &left.activity).cmp(&(left.time, &right.activity)));
+    Some(WallTime { total: end.since(begin), parts, samples: samples.len() as u64 })
+}
+
+/// The thread the report is about: the one the recording names, or the one with the most samples, or spans.
+fn main_thread(trace: &Trace, run: &Value) -> Option<TrackId> {
+    let named = run.get("pid").and_then(Value::as_i64).zip(run.get("tid").and_then(Value::as_i64));
+    let named = named.and_then(|(process, thread)| {
+        let is_main = |track: &hotspan_store::Track| {
+            trace.process(track.process).ident == Ident::Int(process) && track.ident == Ident::Int(thread)
+        };
+        trace.tracks().iter().position(is_main).map(TrackId::at)
+    });
+    named.or_else(|| {
+        let mut counts = vec![0_u64; trace.tracks().len()];
+        trace.profile().samples.rows().for_each(|row| counts[row.track.index()] += 1);
+        if counts.iter().all(|&count| count == 0) {
+            let spans = trace.spans();
+            let on_host = spans.ids().filter(|&span| trace.span_category(span) == Category::Operator);
+            on_host.for_each(|span| counts[spans.track(span).index()] += 1);
+        }
+        let most = counts.iter().copied().max().filter(|&most| most > 0)?;
+        counts.iter().position(|&count| count == most).map(TrackId::at)
+    })
+}
+
+fn window(trace: &Trace, run: &Value) -> (Timestamp, Timestamp) {
+    let (first, length) = trace.window();
+    let origin = trace.clock().unix_origin();
+    let moment = |key: &str| Some(Timestamp(run.get(key)?.as_i64()?.saturating_sub(origin?)));
+    let begin = moment("start_unix_ns").unwrap_or(first);
+    let end = moment("end_unix_ns").unwrap_or_else(|| first.plus(length));
+    (begin, end.max(begin))
+}
+
+/// Each sample answers for the time half-way to its neighbours; the outermost for as long as they stand for.
+fn paint_samples(trace: &Trace, samples: &[SampleRow], timeline: &mut Timeline) {
+    let mut known = hashbrown::HashMap::new();
+    for (index, sample) in samples.iter().enumerate() {
+        let half = Duration(sample.weight.0.max(0) / 2);
+        let middle = |other: &SampleRow| Timestamp(sample.time.0.midpoint(other.time.0));
+        let before = index.checked_sub(1).map(|index| middle(&samples[index]));
+        let after = samples.get(index + 1).map(middle);
+        let begin = before.unwrap_or(Timestamp(sample.time.0.saturating_sub(half.0)));
+        let end = after.unwrap_or(sample.time.plus(half));
+        let activity = match sample.state {
+            SampleState::Io => Activity::Io,
+            SampleState::Sleep => Activity::Sleeping,
+            SampleState::Lock | SampleState::Waiting => Activity::Waiting,
+            SampleState::Running | SampleState::Unknown => {
+                let code = known.entry(sample.stack).or_insert_with(|| code_of(trace, sample.stack));
+                match code {
+                    Code::Python => Activity::Python,
+                    Code::Library(library) => Activity::Native(library.clone()),
+                }
+            }
+        };
+        timeline.paint(&[(begin, end)], |_| Some(activity.clone()));
+    }
+}
+
+type Interval = (Timestamp, Timestamp);
+
+/// The spans that say more than samples do, by kind; each list in order of time.
+#[derive(Debug, Default)]
+struct HostSpans {
+    operators: Vec<Interval>,
+    /// Operators on other threads of the process.
+    elsewhere: Vec<Interval>,
+    device_waits: Vec<Interval>,
+    loaders: Vec<Interval>,
+    collections: Vec<Interval>,
+    profiler: Vec<Interval>,
+}
+
+impl HostSpans {
+    fn of(trace: &Trace, main: TrackId) -> Self {
+        let process = trace.track(main).process;
+        let spans = trace.spans();
+        let mut found = Self::default();
+        for span in spans.ids() {
+            let track = spans.track(span);
+            let here = track == main;
+            if !here && trace.track(track).process != process {
+                continue;
+            }
+            let name = trace.span_name(span);
+            let list = match trace.span_category(span) {
+                Category::Operator if here => &mut found.operators,
+                Category::Operator => &mut found.elsewhere,
+                Category::Runtime | Category::Driver if here && name.contains("Synchronize") => {
+                    &mut found.device_waits
+                }
+                Category::UserAnnotation if here && name.starts_with("enumerate(DataLoader)") => {
+                    &mut found.loaders
+                }
+                Category::GarbageCollection if here => &mut found.collections,
+                Category::Overhead if here => &mut found.profiler,
+                _ => continue,
+            };
+            list.push((spans.time(span), spans.end(span)));
+        }
+        let Self { operators, elsewhere, device_waits, loaders, collections, profiler } = &mut found;
+        for list in [operators, elsewhere, device_waits, loaders, collections, profiler] {
+            paint::unite(list);
+        }
+        found
+    }
+
+    fn extent(&self) -> Option<Interval> {
+        let lists = [&self.operators, &self.loaders, &self.device_waits];
+        let first = lists.iter().filter_map(|list| list.first()).map(|interval| interval.0).min()?;
+        let last = lists.iter().filter_map(|list| list.last()).map(|interval| interval.1).max()?;
+        Some((first, last))
+    }
+}
+
+impl WallTime {
+    /// How it looks.
+    #[must_use]
+    pub fn report(&self) -> Table {
+        let mut table = Table::new("Where the time went");
+        table.columns = vec![
+            Column::text("activity", "Activity"),
+            Column::duration("time", "Time"),
+            Column::percent("share", "Share"),
+        ];
+        for part in &self.parts {
+            let share = Cell::share(part.time, self.total);
+            table.add_row(vec![Cell::Text(part.activity.title()), Cell::Duration(part.time), share]);
+        }
+        table
+    }
+}

@@ -1,0 +1,129 @@
+//! Where the wall time of a program went, on a line of time that a reader can add up.
+
+use hotspan_analyze::{Activity, wall_time};
+use hotspan_store::{
+    Duration, EventRow, FrameKind, FrameRow, Ident, SampleRow, SampleState, SpanRow, StackId, Timestamp,
+    Trace, TraceBuilder, TrackId,
+};
+
+const START: i64 = 1_700_000_000_000_000_000;
+
+struct Program(TraceBuilder, TrackId);
+
+impl Program {
+    /// A program of a thousand nanoseconds whose main thread is 7 of process 1.
+    fn new() -> Self {
+        let mut builder = TraceBuilder::new();
+        builder.clock.base_unix = Some(0);
+        let run =
+            format!(r#"{{"pid": 1, "tid": 7, "start_unix_ns": {START}, "end_unix_ns": {}}}"#, START + 1_000);
+        builder.metadata.set("hotspan.run", &run);
+        let main = builder.track(Ident::Int(1), Ident::Int(7));
+        Self(builder, main)
+    }
+
+    fn sample(&mut self, time: i64, state: SampleState, frames: &[(&str, FrameKind)]) {
+        let mut stack = StackId::NONE;
+        for &(file, kind) in frames {
+            let (name, file) = (self.0.intern("function"), self.0.intern(file));
+            let frame = self.0.frame(FrameRow { name, file, line: 1, first_line: 1, kind });
+            stack = self.0.stack(stack, frame);
+        }
+        let (time, weight, track) = (Timestamp(START + time), Duration(100), self.1);
+        self.0.push_sample(SampleRow { time, track, stack, weight, state, gil: true });
+    }
+
+    fn span(&mut self, thread: i64, category: &str, name: &str, from: i64, to: i64) {
+        let (track, name) = (self.0.track(Ident::Int(1), Ident::Int(thread)), self.0.intern(name));
+        let (category, args) = (self.0.category(category), self.0.no_args());
+        let event = EventRow { time: Timestamp(START + from), name, category, track, args };
+        self.0.push_span(SpanRow { event, duration: Duration(to - from) });
+    }
+
+    fn parts(self) -> Vec<(Activity, i64)> {
+        parts(&self.0.finish())
+    }
+}
+
+fn parts(trace: &Trace) -> Vec<(Activity, i64)> {
+    let wall_time = wall_time(trace).unwrap();
+    assert_eq!(wall_time.parts.iter().map(|part| part.time.0).sum::<i64>(), wall_time.total.0);
+    let mut parts: Vec<_> = wall_time.parts.into_iter().map(|part| (part.activity, part.time.0)).collect();
+    parts.sort();
+    parts
+}
+
+const PYTHON: (&str, FrameKind) = ("train.py", FrameKind::Python);
+const NUMPY: (&str, FrameKind) = ("/v/site-packages/numpy/_core.so", FrameKind::Native);
+const LIBC: (&str, FrameKind) = ("/lib/libc.so.6", FrameKind::Native);
+
+#[test]
+fn samples_answer_for_the_time_around_them() {
+    let mut program = Program::new();
+    program.sample(100, SampleState::Running, &[PYTHON]); //              50..150
+    program.sample(200, SampleState::Running, &[PYTHON, NUMPY, LIBC]); // 150..300
+    program.sample(400, SampleState::Io, &[PYTHON, LIBC]); //             300..450
+    program.sample(500, SampleState::Sleep, &[PYTHON]); //                450..650
+    program.sample(800, SampleState::Lock, &[PYTHON]); //                 650..850
+    let expected = [
+        (Activity::Python, 100),
+        (Activity::Native("numpy".into()), 150),
+        (Activity::Io, 150),
+        (Activity::Waiting, 200),
+        (Activity::Sleeping, 200),
+        (Activity::StartAndExit, 50 + 150),
+    ];
+    assert_eq!(program.parts(), expected);
+}
+
+#[test]
+fn spans_are_exact_and_win() {
+    let mut program = Program::new();
+    program.sample(50, SampleState::Running, &[PYTHON]); // 0..500
+    program.sample(950, SampleState::Running, &[PYTHON]); // 500..1000
+    program.span(7, "cpu_op", "aten::linear", 100, 300);
+    program.span(7, "cpu_op", "aten::addmm", 150, 250);
+    program.span(7, "cuda_runtime", "cudaStreamSynchronize", 280, 350);
+    program.span(
+        7,
+        "user_annotation",
+        "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+        400,
+        600,
+    );
+    program.span(7, "cpu_op", "aten::stack", 450, 500);
+    program.span(7, "gc", "gc generation 2", 590, 620);
+    let expected = [
+        (Activity::Operators, 180),
+        (Activity::DeviceWait, 70),
+        (Activity::DataLoader, 190),
+        (Activity::Python, 1_000 - 180 - 70 - 190 - 30),
+        (Activity::GarbageCollection, 30),
+    ];
+    assert_eq!(program.parts(), expected);
+}
+
+#[test]
+fn waiting_for_operators_on_another_thread_is_operators_time() {
+    let mut program = Program::new();
+    program.sample(250, SampleState::Lock, &[PYTHON]); // 200..500
+    program.sample(750, SampleState::Running, &[PYTHON]); // 500..800
+    program.span(8, "cpu_op", "aten::mm", 300, 600);
+    let expected = [
+        (Activity::Operators, 200),
+        (Activity::Python, 300),
+        (Activity::Waiting, 100),
+        (Activity::StartAndExit, 400),
+    ];
+    assert_eq!(program.parts(), expected);
+}
+
+#[test]
+fn a_trace_of_operators_alone_has_python_between_them() {
+    let mut program = Program::new();
+    program.0.metadata = hotspan_store::Metadata::default();
+    program.span(7, "cpu_op", "aten::add", 0, 100);
+    program.span(7, "cpu_op", "aten::add", 150, 250);
+    assert_eq!(program.parts(), [(Activity::Operators, 200), (Activity::Python, 50)]);
+    assert_eq!(wall_time(&TraceBuilder::new().finish()), None);
+}
