@@ -1,9 +1,9 @@
 //! Where the wall time of a program went, on a line of time that a reader can add up.
 
-use hotspan_analyze::{Activity, wall_time};
+use hotspan_analyze::{Activity, WallTime, wall_time};
 use hotspan_store::{
     Duration, EventRow, FrameKind, FrameRow, Ident, SampleRow, SampleState, SpanRow, StackId, Timestamp,
-    Trace, TraceBuilder, TrackId,
+    TraceBuilder, TrackId,
 };
 
 const START: i64 = 1_700_000_000_000_000_000;
@@ -40,17 +40,16 @@ impl Program {
         self.0.push_span(SpanRow { event, duration: Duration(to - from) });
     }
 
+    /// What the time was spent on; nothing when it does not add up.
     fn parts(self) -> Vec<(Activity, i64)> {
-        parts(&self.0.finish())
+        let found = wall_time(&self.0.finish());
+        let adds_up =
+            |found: &WallTime| found.parts.iter().map(|part| part.time.0).sum::<i64>() == found.total.0;
+        let parts = found.filter(adds_up).map(|found| found.parts).unwrap_or_default();
+        let mut parts: Vec<_> = parts.into_iter().map(|part| (part.activity, part.time.0)).collect();
+        parts.sort();
+        parts
     }
-}
-
-fn parts(trace: &Trace) -> Vec<(Activity, i64)> {
-    let wall_time = wall_time(trace).unwrap();
-    assert_eq!(wall_time.parts.iter().map(|part| part.time.0).sum::<i64>(), wall_time.total.0);
-    let mut parts: Vec<_> = wall_time.parts.into_iter().map(|part| (part.activity, part.time.0)).collect();
-    parts.sort();
-    parts
 }
 
 const PYTHON: (&str, FrameKind) = ("train.py", FrameKind::Python);
