@@ -79,6 +79,18 @@ fn system_nanos(clock: libc::clockid_t) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
+/// Wall time now.
+#[must_use]
+pub fn unix_now() -> UnixNanos {
+    UnixNanos(system_nanos(libc::CLOCK_REALTIME))
+}
+
+/// Processor time of the calling thread so far.
+#[must_use]
+pub fn thread_cpu_time() -> std::time::Duration {
+    std::time::Duration::from_nanos(system_nanos(libc::CLOCK_THREAD_CPUTIME_ID).max(0) as u64)
+}
+
 /// The three clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Pair {

@@ -1,11 +1,13 @@
 //! Collectors: what records a running program, one folder per source.
 //!
 //! [`torch`] records operators, autograd nodes, user ranges and allocations. [`clock`] relates the cheap counter of
-//! the processor to wall time; [`buffer`] is the memory that running threads write to without waiting for anyone.
-//! [`launch`] starts a program to be recorded. What was recorded becomes a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
+//! the processor to wall time; [`buffer`] is the memory that running threads write to without waiting for anyone;
+//! [`launch`] starts a program, and [`agent`] writes what is recorded in it to a file as it goes. What was recorded becomes
+//! a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
 //!
 //! All unsafe code of the collectors is in this crate.
 
+pub mod agent;
 pub mod buffer;
 pub mod clock;
 pub mod launch;
