@@ -84,10 +84,16 @@ impl Chunk {
         self.low.fetch_min(low, Ordering::Relaxed);
     }
 
+    /// How many slots there are from `low` up.
+    #[must_use]
+    pub fn count_down_to(&self, low: usize) -> usize {
+        (self.end() as usize).saturating_sub(low) / self.shape.size
+    }
+
     /// The slots from `low` up, oldest (highest address) first.
     pub fn slots_down_to(&self, low: usize) -> impl Iterator<Item = *mut u8> + use<> {
         let (end, size) = (self.end(), self.shape.size);
-        let count = (end as usize).saturating_sub(low) / size;
+        let count = self.count_down_to(low);
         // SAFETY: `low` is within the chunk, so all of these addresses are.
         (1..=count).map(move |index| unsafe { end.sub(index * size) })
     }

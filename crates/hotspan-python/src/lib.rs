@@ -1,5 +1,6 @@
 //! `hotspan._core`: the Python module. Thin: it converts arguments and results, and computes nothing itself.
 
+mod agent;
 mod averages;
 mod collect;
 mod enter;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::agent::PyAgent;
     #[pymodule_export]
     use crate::averages::{PyAverage, PyKeyAverages};
     #[pymodule_export]

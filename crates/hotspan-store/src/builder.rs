@@ -38,6 +38,8 @@ pub struct TraceBuilder {
     pub(crate) profile: ProfileBuilder,
     pub(crate) args: ArgsBuilder,
     pub(crate) verbatim: Vec<StringId>,
+    /// The largest number by which events of appended traces find each other.
+    pub(crate) last_appended_id: i64,
     /// Free metadata.
     pub metadata: Metadata,
     /// The clock that times are on.

@@ -27,16 +27,23 @@ pub fn merge(traces: &[Trace]) -> Trace {
     } else if let Some(first) = traces.first() {
         builder.clock = first.clock();
     }
-    let mut id_base = 0;
     for trace in traces {
         let shift = if on_one_clock { trace.clock().unix_origin().unwrap_or(0) } else { 0 };
-        let mut addition = Addition::new(&mut builder, trace, shift, id_base);
+        builder.append(trace, shift);
+    }
+    builder.finish()
+}
+
+impl TraceBuilder {
+    /// Adds all that a trace holds, its times later by `shift` nanoseconds.
+    pub fn append(&mut self, trace: &Trace, shift: i64) {
+        let id_base = self.last_appended_id;
+        let mut addition = Addition::new(self, trace, shift, id_base);
         addition.describe();
         addition.events();
         addition.profile();
-        id_base = addition.next_id;
+        self.last_appended_id = addition.last_id;
     }
-    builder.finish()
 }
 
 /// One trace on its way into a builder.
@@ -47,8 +54,8 @@ struct Addition<'a> {
     shift: i64,
     /// What its ids grow by.
     id_base: i64,
-    /// The first id that it leaves free.
-    next_id: i64,
+    /// The largest id so far.
+    last_id: i64,
     strings: Vec<StringId>,
     categories: Vec<CategoryId>,
     tracks: Vec<TrackId>,
@@ -83,7 +90,7 @@ impl<'a> Addition<'a> {
             trace,
             shift,
             id_base,
-            next_id: id_base,
+            last_id: id_base,
             strings,
             categories,
             tracks,
@@ -224,7 +231,7 @@ impl<'a> Addition<'a> {
             return number;
         }
         let id = number.saturating_add(self.id_base);
-        self.next_id = self.next_id.max(id);
+        self.last_id = self.last_id.max(id);
         id
     }
 }

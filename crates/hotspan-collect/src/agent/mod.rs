@@ -4,6 +4,7 @@
 //! folder is gone it stops writing, says so once, and the program goes on.
 
 mod memory;
+mod operators;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,6 +18,8 @@ use hotspan_store::TraceBuilder;
 use hotspan_store::file::{FileError, Writer};
 
 use crate::clock;
+
+pub use operators::Operators;
 
 /// How often the agent looks.
 const INTERVAL: Duration = Duration::from_millis(200);

@@ -159,6 +159,12 @@ impl Session {
         }
     }
 
+    /// How many records there are so far, about.
+    #[must_use]
+    pub fn recorded(&self) -> u64 {
+        if self.is_running() { threads::recorded(self.number) } else { 0 }
+    }
+
     fn is_running(&self) -> bool {
         RUNNING.load(Ordering::Acquire) == self.number && std::process::id() == self.process
     }

@@ -142,6 +142,12 @@ pub(crate) fn stop(session: u64) -> Vec<ThreadRecording> {
     recordings
 }
 
+/// How many slots all threads have written in a session so far.
+pub(crate) fn recorded(session: u64) -> u64 {
+    let threads = lock(&registry().threads).clone();
+    threads.iter().map(|thread| thread.recorded(session)).sum()
+}
+
 /// Called in a forked child, where the locks of the parent may be held for ever: forget everything.
 pub(crate) fn forget_parent() {
     REGISTRY.store(std::ptr::null_mut(), Ordering::Release);
@@ -171,6 +177,19 @@ impl ThreadBuffer {
         let name = thread_name(state.os_thread).unwrap_or_else(|| state.name.clone());
         let (os_thread, torch_thread) = (state.os_thread, state.torch_thread);
         Some(ThreadRecording { os_thread, torch_thread, name, parts, dropped, inputs_dropped })
+    }
+
+    fn recorded(&self, session: u64) -> u64 {
+        let state = lock(&self.state);
+        if state.session != session {
+            return 0;
+        }
+        // SAFETY: written by the shim's atomic stores and by `add_chunk`, which runs under the lock held here.
+        let low =
+            unsafe { AtomicPtr::from_ptr(&raw mut (*self.shared.get()).records) }.load(Ordering::Acquire);
+        let full = state.full.iter().map(|part| part.chunk.count_down_to(part.low));
+        let current = state.current.iter().map(|chunk| chunk.count_down_to(low as usize));
+        full.chain(current).sum::<usize>() as u64
     }
 
     /// Gives the calling thread, whose buffer this is, a new chunk.

@@ -1,0 +1,49 @@
+"""Found first by every Python that ``hotspan run`` starts: begins to record, then makes way.
+
+The folder of this file stands in PYTHONPATH, so that programs need not be changed and child processes are seen too. Nothing
+of it stays behind: the program's ``sys.path`` and its own ``sitecustomize`` are what they would be without hotspan.
+"""
+
+import importlib.util
+import os
+import sys
+from importlib.machinery import PathFinder
+
+_folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 (pathlib would cost the program's start)
+
+
+def _make_way() -> None:
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _folder]  # noqa: PTH100
+    sys.path_importer_cache.pop(_folder, None)
+    spec = PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+def _record() -> None:
+    if importlib.util.find_spec("hotspan") is None:
+        # Another environment than the one hotspan is installed in: import it from where it lies, and nothing else there.
+        home = os.path.dirname(_folder)  # noqa: PTH120
+        spec = importlib.util.spec_from_file_location(
+            "hotspan",
+            os.path.join(home, "__init__.py"),  # noqa: PTH118
+            submodule_search_locations=[home],
+        )
+        if spec is None or spec.loader is None:
+            return
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["hotspan"] = module
+        spec.loader.exec_module(module)
+    from hotspan import _agent
+
+    _agent.begin()
+
+
+try:
+    _record()
+except Exception as error:
+    # A program that cannot be recorded runs all the same.
+    print(f"hotspan: this process is not recorded: {error}", file=sys.stderr)
+_make_way()
