@@ -1,7 +1,9 @@
 """The ``hotspan`` command: the same command line as the Rust program, run in this process."""
 
+import os
 import signal
 import sys
+from pathlib import Path
 
 from hotspan._core import run_cli
 
@@ -14,6 +16,9 @@ def main() -> int:
         return doctor(sys.argv[2:])
     # Rust does the work without returning to Python, so Ctrl-C must end the process as it does for other commands.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # What `hotspan run` starts is this Python, and records with this package.
+    os.environ.setdefault("HOTSPAN_PYTHON", sys.executable)
+    os.environ.setdefault("HOTSPAN_PACKAGE", str(Path(__file__).parent))
     return run_cli(["hotspan", *sys.argv[1:]])
 
 

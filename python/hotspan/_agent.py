@@ -136,7 +136,7 @@ def _act_after_loading(spec: ModuleSpec) -> None:
     load = loader.exec_module
 
     def load_and_act(module: ModuleType) -> None:
-        del loader.exec_module  # type: ignore[method-assign]
+        del loader.exec_module
         load(module)
         _record_operators(module)
 

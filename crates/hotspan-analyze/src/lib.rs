@@ -14,6 +14,7 @@
 //! | [`averages`] | torch's `key_averages()` |
 //! | [`table()`] | torch's `.table()`, as text |
 //! | [`mod@kernels`] | device time by kernel |
+//! | [`mod@overview`] | the report of a whole program |
 //! | [`mod@summary`] | what is in the trace |
 //! | [`mod@wall_time`] | where the wall time of a program went, adding up to all of it |
 
@@ -27,6 +28,7 @@ pub mod launches;
 pub mod memory;
 pub mod memory_timeline;
 pub mod nesting;
+pub mod overview;
 pub mod report;
 pub mod summary;
 pub mod table;
@@ -35,6 +37,7 @@ pub mod wall_time;
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use kernels::{KernelRow, Kernels, kernels};
 pub use memory_timeline::{DeviceTimeline, memory_timeline};
+pub use overview::{Overview, overview};
 pub use report::{Align, Cell, Column, Table, Unit};
 pub use summary::{Summary, summary};
 pub use table::{TableError, TableOptions, TimeUnit, table};

@@ -2,10 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, doctor, export, info, stats};
+use crate::commands::{completions, doctor, export, info, report, run, stats};
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine, 1 failed, 2 wrong usage.";
+Exit codes: 0 fine, 1 failed, 2 wrong usage; `run` ends as the program did.";
 
 /// A profiler for PyTorch and Python programs.
 #[derive(Debug, Parser)]
@@ -17,6 +17,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(run::Arguments),
+    Report(report::Arguments),
     Stats(stats::Arguments),
     Info(info::Arguments),
     Export(export::Arguments),

@@ -35,6 +35,9 @@ pub enum CommandError {
     /// What recording needs is not all there.
     #[error("{0}")]
     Doctor(String),
+    /// The program that was run ended like this; it has said what there is to say.
+    #[error("the program ended with exit code {0}")]
+    Program(u8),
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
@@ -51,10 +54,11 @@ impl CommandError {
         }
     }
 
-    /// The program's exit code: 2 for wrong usage, 1 for everything else.
+    /// The exit code: 2 for wrong usage, that of the program that was run, 1 for everything else.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::Program(code) => *code,
             Self::Table(TableError::UnknownSortKey { .. }) | Self::Usage(_) => 2,
             _ => 1,
         }
@@ -63,6 +67,9 @@ impl CommandError {
 
 /// Says on stderr what went wrong and what to do about it.
 pub(crate) fn report(error: &CommandError) {
+    if matches!(error, CommandError::Program(_)) {
+        return;
+    }
     let mut stderr = io::stderr().lock();
     let _ = writeln!(stderr, "error: {error}");
     if let Some(hint) = error.hint() {

@@ -4,6 +4,8 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod info;
+pub(crate) mod report;
+pub(crate) mod run;
 pub(crate) mod stats;
 
 use std::io::Write;
@@ -15,6 +17,8 @@ use crate::error::CommandError;
 pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), CommandError> {
     match command {
         Command::Stats(arguments) => stats::run(&arguments, output),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
