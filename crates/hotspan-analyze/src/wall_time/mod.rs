@@ -41,7 +41,7 @@ pub enum Activity {
     Sleeping,
     /// The profiler itself.
     Profiler,
-    /// Before the first and after the last thing recorded: the interpreter's start and end.
+    /// Before the first and after the last thing recorded: the interpreter's start and end, or no Python at all.
     StartAndExit,
 }
 
@@ -60,7 +60,7 @@ impl Activity {
             Self::Waiting => "waiting for threads or processes".into(),
             Self::Sleeping => "sleeping".into(),
             Self::Profiler => "hotspan itself".into(),
-            Self::StartAndExit => "interpreter start and exit".into(),
+            Self::StartAndExit => "start, exit, not recorded".into(),
         }
     }
 }
@@ -85,12 +85,17 @@ pub struct WallTime {
     pub samples: u64,
 }
 
-/// Divides the wall time. `None`: there is neither a sample nor a span on a thread of a program.
+/// Divides the wall time. `None`: the trace does not know of any.
 #[must_use]
 pub fn wall_time(trace: &Trace) -> Option<WallTime> {
     let run = trace.metadata().value(RUN_KEY).unwrap_or(Value::Null);
-    let main = main_thread(trace, &run)?;
     let (begin, end) = window(trace, &run);
+    let Some(main) = main_thread(trace, &run) else {
+        // A program that ended before anything was recorded, or is not Python.
+        let total = end.since(begin);
+        let parts = vec![Part { activity: Activity::StartAndExit, time: total }];
+        return (total.0 > 0).then_some(WallTime { total, parts, samples: 0 });
+    };
     let mut timeline = Timeline::new(begin, end, Activity::StartAndExit);
 
     let mut samples: Vec<SampleRow> =

@@ -139,7 +139,7 @@ impl Shared {
         let mut round = 0_u32;
         loop {
             let mut state = self.lock();
-            if !state.ending {
+            if round > 0 && !state.ending {
                 let waited = self.wake.wait_timeout(state, INTERVAL).unwrap_or_else(PoisonError::into_inner);
                 state = waited.0;
             }
@@ -165,11 +165,12 @@ impl Shared {
             sources.append(&mut state.sources);
             state.sources = sources;
             drop(state);
-            round += 1;
+            // At once for the first time, so that a program that dies young has left its name.
             if round % ROUNDS == 0 {
                 self.say_cost(&mut builder, in_program);
                 writer.append(&mut builder)?;
             }
+            round += 1;
         }
     }
 
