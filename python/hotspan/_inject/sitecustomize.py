@@ -1,7 +1,7 @@
 """Found first by every Python that ``hotspan run`` starts: begins to record, then makes way.
 
-The folder of this file stands in PYTHONPATH, so that programs need not be changed and child processes are seen too. Nothing
-of it stays behind: the program's ``sys.path`` and its own ``sitecustomize`` are what they would be without hotspan.
+The folder of this file stands in PYTHONPATH, so that programs need not be changed and child processes are seen too.
+Nothing of it stays behind: the program's ``sys.path`` and its own ``sitecustomize`` are as they would be without.
 """
 
 import importlib.util
@@ -24,7 +24,7 @@ def _make_way() -> None:
 
 def _record() -> None:
     if importlib.util.find_spec("hotspan") is None:
-        # Another environment than the one hotspan is installed in: import it from where it lies, and nothing else there.
+        # Another environment than the one hotspan is installed in: import it from where it lies, and nothing else.
         home = os.path.dirname(_folder)  # noqa: PTH120
         spec = importlib.util.spec_from_file_location(
             "hotspan",
