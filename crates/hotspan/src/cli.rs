@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, doctor, export, info, stats};
+use crate::commands::{completions, doctor, export, gpu, info, stats, steps};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine, 1 failed, 2 wrong usage.";
@@ -18,6 +18,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Stats(stats::Arguments),
+    Steps(steps::Arguments),
+    Gpu(gpu::Arguments),
     Info(info::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),

@@ -3,8 +3,10 @@
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod gpu;
 pub(crate) mod info;
 pub(crate) mod stats;
+pub(crate) mod steps;
 
 use std::io::Write;
 
@@ -15,6 +17,8 @@ use crate::error::CommandError;
 pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), CommandError> {
     match command {
         Command::Stats(arguments) => stats::run(&arguments, output),
+        Command::Steps(arguments) => steps::run(&arguments, output),
+        Command::Gpu(arguments) => gpu::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
