@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 use hotspan_store::{Category, Duration, StringId, Trace};
 
 use crate::report::{Cell, Column, Table};
+use crate::tensor_cores::uses_tensor_cores;
 
 /// One kernel, copy or fill by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,8 @@ pub struct KernelRow {
     pub blocks_per_sm: Option<f64>,
     /// Estimated achieved occupancy in percent, weighted by duration; `None` when no run says.
     pub occupancy: Option<f64>,
+    /// Whether its name says that it uses tensor cores.
+    pub tensor_cores: bool,
 }
 
 impl KernelRow {
@@ -43,13 +46,13 @@ pub struct Kernels {
 
 /// A mean weighted by duration. Runs that take no measurable time still count a little.
 #[derive(Clone, Copy, Debug, Default)]
-struct Weighted {
+pub(crate) struct Weighted {
     sum: f64,
     weight: f64,
 }
 
 impl Weighted {
-    fn add(&mut self, value: Option<f64>, duration: Duration) {
+    pub(crate) fn add(&mut self, value: Option<f64>, duration: Duration) {
         if let Some(value) = value.filter(|value| value.is_finite()) {
             let weight = duration.0.max(1) as f64;
             self.sum += value * weight;
@@ -57,7 +60,7 @@ impl Weighted {
         }
     }
 
-    fn mean(self) -> Option<f64> {
+    pub(crate) fn mean(self) -> Option<f64> {
         (self.weight > 0.0).then(|| self.sum / self.weight)
     }
 }
@@ -81,6 +84,7 @@ pub fn kernels(trace: &Trace) -> Kernels {
                 max: duration,
                 blocks_per_sm: None,
                 occupancy: None,
+                tensor_cores: uses_tensor_cores(trace.str(name)),
             };
             rows.push((row, Weighted::default(), Weighted::default()));
             rows.len() - 1
@@ -131,6 +135,10 @@ impl Kernels {
         if self.rows.iter().any(|row| row.occupancy.is_some()) {
             let column = Column::percent("occupancy", "Mean Est. Achieved Occupancy");
             table.add_column(column, rows().map(|row| percent(row.occupancy)));
+        }
+        if self.rows.iter().any(|row| row.tensor_cores) {
+            let used = |row: &KernelRow| Cell::text(if row.tensor_cores { "yes" } else { "no" });
+            table.add_column(Column::text("tensor_cores", "Tensor Cores"), rows().map(used));
         }
         table
     }

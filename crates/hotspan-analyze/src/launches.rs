@@ -90,19 +90,19 @@ impl Launches {
 
 /// Spans by a number of theirs. Files number in order of time, so sorting costs next to nothing and looking up is
 /// cheaper than hashing.
-struct ByNumber {
+pub(crate) struct ByNumber {
     entries: Vec<(i64, SpanId)>,
 }
 
 impl ByNumber {
-    fn of(entries: impl Iterator<Item = (i64, SpanId)>) -> Self {
+    pub(crate) fn of(entries: impl Iterator<Item = (i64, SpanId)>) -> Self {
         let mut entries: Vec<(i64, SpanId)> = entries.collect();
         entries.sort_by_key(|&(number, _)| number);
         Self { entries }
     }
 
     /// The first span in the file that has this number.
-    fn first(&self, number: i64) -> Option<SpanId> {
+    pub(crate) fn first(&self, number: i64) -> Option<SpanId> {
         let place = self.entries.partition_point(|&(known, _)| known < number);
         self.entries.get(place).filter(|&&(known, _)| known == number).map(|&(_, span)| span)
     }

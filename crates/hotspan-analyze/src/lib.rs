@@ -15,24 +15,50 @@
 //! | [`table()`] | torch's `.table()`, as text |
 //! | [`mod@kernels`] | device time by kernel |
 //! | [`mod@overview`] | the report of a whole program |
+//! | [`intervals`] | arithmetic on sets of time |
+//! | [`device_work`] | what each device does when: compute, communicate, copy |
+//! | [`launch_calls`], [`runtime_calls`] | which call gave a device its work, and what a call is for |
+//! | [`host_activity`] | what the host does, as far as it matters to a device |
+//! | [`tensor_cores`] | whether a kernel uses tensor cores |
+//! | [`mod@steps`] | where the time of a step goes, on devices and on the host |
+//! | [`mod@idle`] | why a device was idle |
+//! | [`mod@copies`], [`mod@streams`] | device time by kind of copy, by stream |
+//! | [`mod@launch_statistics`] | what launching costs |
+//! | [`mod@utilisation`] | how well a device was used |
+//! | [`mod@roofline`] | what operators would take at best |
+//! | [`mod@gpu`] | all of these on a trace |
 //! | [`mod@summary`] | what is in the trace |
 //! | [`mod@wall_time`] | where the wall time of a program went, adding up to all of it |
 
 #![forbid(unsafe_code)]
 
 pub mod averages;
+pub mod copies;
+pub mod device_work;
 pub mod events;
 pub mod flops;
+pub mod gpu;
+pub mod host_activity;
+pub mod idle;
+pub mod intervals;
 pub mod kernels;
+pub mod launch_calls;
+pub mod launch_statistics;
 pub mod launches;
 pub mod memory;
 pub mod memory_timeline;
 pub mod nesting;
 pub mod overview;
 pub mod report;
+pub mod roofline;
+pub mod runtime_calls;
+pub mod steps;
+pub mod streams;
 pub mod summary;
 pub mod table;
 pub mod wall_time;
+pub mod tensor_cores;
+pub mod utilisation;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use kernels::{KernelRow, Kernels, kernels};

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, doctor, export, info, report, run, stats};
+use crate::commands::{completions, doctor, export, gpu, info, report, run, stats, steps};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine, 1 failed, 2 wrong usage; `run` ends as the program did.";
@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Run(run::Arguments),
     Report(report::Arguments),
     Stats(stats::Arguments),
+    Steps(steps::Arguments),
+    Gpu(gpu::Arguments),
     Info(info::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),

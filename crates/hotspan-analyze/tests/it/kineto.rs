@@ -18,7 +18,7 @@ pub(crate) fn trace(events: &[Value]) -> Trace {
 
 /// A complete event on thread `thread` of process 1, or on a stream of device 0; times in nanoseconds.
 pub(crate) fn span(category: &str, name: &str, begin: i64, end: i64, thread: i64, args: &Value) -> Value {
-    let process = i64::from(!matches!(category, "kernel" | "gpu_memcpy" | "Kernel"));
+    let process = i64::from(!matches!(category, "kernel" | "gpu_memcpy" | "gpu_memset" | "Kernel"));
     json!({"ph": "X", "cat": category, "name": name, "pid": process, "tid": thread,
         "ns": begin, "duration_ns": end.wrapping_sub(begin), "args": args})
 }

@@ -5,13 +5,19 @@ mod averages;
 #[cfg(test)]
 mod flops;
 #[cfg(test)]
+mod gpu;
+#[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod idle;
 #[cfg(test)]
 mod kernels;
 #[cfg(test)]
 mod kineto;
 #[cfg(test)]
 mod launches;
+#[cfg(test)]
+mod steps;
 #[cfg(test)]
 mod tables;
 mod wall_time;

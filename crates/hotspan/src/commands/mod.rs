@@ -3,10 +3,12 @@
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod gpu;
 pub(crate) mod info;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod stats;
+pub(crate) mod steps;
 
 use std::io::Write;
 
@@ -19,6 +21,8 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Stats(arguments) => stats::run(&arguments, output),
         Command::Run(arguments) => run::run(&arguments),
         Command::Report(arguments) => report::run(&arguments, output),
+        Command::Steps(arguments) => steps::run(&arguments, output),
+        Command::Gpu(arguments) => gpu::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

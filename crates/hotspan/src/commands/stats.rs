@@ -1,9 +1,13 @@
-//! `hotspan stats`: torch's operator table, and its sisters by shape, stack, module, thread and kernel.
+//! `hotspan stats`: torch's operator table, and its sisters by shape, stack, module and thread; kernels, copies and streams.
 
 use std::io::Write;
 use std::path::PathBuf;
 
+use hotspan_analyze::copies::{copies, copy_table};
+use hotspan_analyze::device_work::DeviceWork;
 use hotspan_analyze::kernels::kernels;
+use hotspan_analyze::steps::recording;
+use hotspan_analyze::streams::{stream_table, streams};
 use hotspan_analyze::table::{TableOptions, sort, table};
 use hotspan_analyze::{GroupBy, KeyAverages, Table};
 use hotspan_store::Trace;
@@ -33,6 +37,10 @@ enum By {
     Module,
     /// A kernel, copy or fill on the device
     Kernel,
+    /// Copies and fills of a kind
+    Copy,
+    /// A stream of a device
+    Stream,
     /// An operator on a thread
     Thread,
 }
@@ -129,8 +137,13 @@ fn torch_table(trace: &Trace, arguments: &Arguments) -> Result<String, CommandEr
 }
 
 fn report(trace: &Trace, arguments: &Arguments) -> Result<Table, CommandError> {
-    let mut report = if arguments.by == By::Kernel {
-        let mut report = kernels(trace).report();
+    let device_table = match arguments.by {
+        By::Kernel => Some(kernels(trace).report()),
+        By::Copy => Some(copy_table(&copies(trace))),
+        By::Stream => Some(stream_table(&streams(trace), recording(trace, &DeviceWork::of(trace)))),
+        By::Op | By::Shape | By::Stack | By::Module | By::Thread => None,
+    };
+    let mut report = if let Some(mut report) = device_table {
         if let Some(key) = &arguments.sort {
             report.sort_by(key).map_err(|keys| {
                 CommandError::Usage(format!("cannot sort by `{key}`; valid keys: {}", keys.join(", ")))

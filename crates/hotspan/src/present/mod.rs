@@ -3,11 +3,13 @@
 mod csv;
 mod json;
 mod markdown;
+mod sections;
 mod text;
 
 use hotspan_analyze::{Cell, Table};
 
 pub(crate) use json::rows as json_rows;
+pub(crate) use sections::print as sections;
 pub(crate) use text::printable;
 
 /// How data is written to stdout.

@@ -1,0 +1,182 @@
+//! The work of each device: which spans, on which stream, and whether they compute, communicate or copy.
+//!
+//! Waits (`cuda_sync`), annotations and the profiler's own cost are no work. What caused it is in
+//! [`crate::launch_calls`].
+
+use hotspan_store::{Category, Ident, ProcessId, SpanId, StringId, Trace, TrackId};
+
+use crate::intervals::{Interval, Intervals};
+
+/// What a device does with its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkKind {
+    /// A kernel that computes.
+    Compute,
+    /// A kernel of a communication library.
+    Communication,
+    /// A copy, or a fill of memory.
+    Copy,
+}
+
+/// One span of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// The span.
+    pub span: SpanId,
+    /// When.
+    pub interval: Interval,
+    /// The stream.
+    pub stream: TrackId,
+    /// What it does.
+    pub kind: WorkKind,
+}
+
+/// A device and its work.
+#[derive(Clone, Debug)]
+pub struct DeviceWork {
+    /// The device, which traces show as a process.
+    pub process: ProcessId,
+    /// Its index.
+    pub index: i64,
+    /// Its name, where the trace knows it.
+    pub name: Option<String>,
+    /// Its work in order of beginning.
+    pub work: Vec<Work>,
+    /// When it computes.
+    pub compute: Intervals,
+    /// When it communicates.
+    pub communication: Intervals,
+    /// When it copies or fills memory.
+    pub copy: Intervals,
+    /// When it does any of these.
+    pub busy: Intervals,
+}
+
+/// Names of communication kernels, in lower case: NCCL and RCCL, and those that libraries bring themselves. `dispatch`
+/// alone is not among them, since CUB has kernels of that name.
+const COMMUNICATION: [&str; 14] = [
+    "nccl",
+    "rccl",
+    "hccl",
+    "cross_device_reduce",
+    "allreduce_fusion",
+    "deep_ep",
+    "deepep",
+    "::ep::internode::",
+    "::ep::intranode::",
+    "nvshmem",
+    "symm_mem",
+    "mscclpp",
+    "one_shot_all_reduce",
+    "two_shot_all_reduce",
+];
+
+/// Copies that ROCm does with a kernel.
+const COPY_KERNELS: [&str; 3] = ["__amd_rocclr_copybuffer", "__amd_rocclr_fillbuffer", "memory_copy_"];
+
+/// What a device span does, by its category and name.
+#[must_use]
+pub fn kind_of(category: Category, name: &str) -> WorkKind {
+    match category {
+        Category::Memcpy | Category::Memset => WorkKind::Copy,
+        Category::Collective => WorkKind::Communication,
+        _ => {
+            let name = name.to_ascii_lowercase();
+            if COMMUNICATION.iter().any(|word| name.contains(word)) {
+                WorkKind::Communication
+            } else if COPY_KERNELS.iter().any(|word| name.starts_with(word)) {
+                WorkKind::Copy
+            } else {
+                WorkKind::Compute
+            }
+        }
+    }
+}
+
+impl DeviceWork {
+    /// Every device that worked, by index.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Vec<Self> {
+        let spans = trace.spans();
+        let is_device: Vec<bool> = trace.categories().map(|(_, _, category)| category.is_device()).collect();
+        let mut kinds = Kinds { known: vec![None; trace.strings().len()] };
+        let mut work: Vec<Vec<Work>> = vec![Vec::new(); trace.processes().len()];
+        for span in spans.ids().filter(|&span| is_device.get(spans.category(span).index()) == Some(&true)) {
+            let stream = spans.track(span);
+            let interval = Interval::new(spans.time(span), spans.end(span));
+            let kind = kinds.of(trace, span, spans.name(span));
+            work[trace.track(stream).process.index()].push(Work { span, interval, stream, kind });
+        }
+        let device_of = trace.arg("device");
+        let described = trace.devices();
+        let mut devices: Vec<Self> = Vec::new();
+        for (place, work) in work.into_iter().enumerate() {
+            let Some(first) = work.first() else { continue };
+            let process = ProcessId::at(place);
+            let index = device_of.int(spans.args(first.span)).unwrap_or(match trace.process(process).ident {
+                Ident::Int(number) => number,
+                Ident::Text(_) => place as i64,
+            });
+            let name = described.iter().find(|device| device.id == index).map(|device| device.name.clone());
+            devices.push(Self::new(process, index, name.filter(|name| !name.is_empty()), work));
+        }
+        devices.sort_by_key(|device| device.index);
+        devices
+    }
+
+    fn new(process: ProcessId, index: i64, name: Option<String>, mut work: Vec<Work>) -> Self {
+        work.sort_by_key(|work| work.interval.begin);
+        let of_kind = |kind: WorkKind| -> Intervals {
+            work.iter().filter(|work| work.kind == kind).map(|work| work.interval).collect()
+        };
+        let compute = of_kind(WorkKind::Compute);
+        let communication = of_kind(WorkKind::Communication);
+        let copy = of_kind(WorkKind::Copy);
+        let busy = work.iter().map(|work| work.interval).collect();
+        Self { process, index, name, work, compute, communication, copy, busy }
+    }
+}
+
+/// The kind of each name, found once: names repeat thousands of times and are long.
+struct Kinds {
+    known: Vec<Option<(Category, WorkKind)>>,
+}
+
+impl Kinds {
+    fn of(&mut self, trace: &Trace, span: SpanId, name: StringId) -> WorkKind {
+        let category = trace.span_category(span);
+        match self.known.get(name.index()) {
+            Some(&Some((known, kind))) if known == category => kind,
+            _ => {
+                let kind = kind_of(category, trace.str(name));
+                if let Some(place) = self.known.get_mut(name.index()) {
+                    *place = Some((category, kind));
+                }
+                kind
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn communication_is_known_by_name() {
+        let kind = |name| kind_of(Category::Kernel, name);
+        for name in [
+            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+            "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t",
+            "void deep_ep::internode::dispatch<false, 8>()",
+            "void vllm::cross_device_reduce_2stage<__half, 8>()",
+        ] {
+            assert_eq!(kind(name), WorkKind::Communication, "{name}");
+        }
+        for name in ["void cub::DispatchReduceByKey<int>()", "ampere_sgemm_128x64_tn"] {
+            assert_eq!(kind(name), WorkKind::Compute, "{name}");
+        }
+        assert_eq!(kind("__amd_rocclr_copyBufferAligned"), WorkKind::Copy);
+        assert_eq!(kind_of(Category::Memset, "Memset (Device)"), WorkKind::Copy);
+    }
+}

@@ -1,0 +1,142 @@
+//! What launching costs: how long calls take, how long until the device begins, and which work is not worth its launch.
+//!
+//! Everything counts per call. A graph is one call for many kernels: its delay is that of its first kernel, and it is worth
+//! the launch when all its kernels together take longer than the call.
+
+use hotspan_store::{Duration, SpanId, Timestamp, Trace};
+
+use crate::averages::Distribution;
+use crate::device_work::DeviceWork;
+use crate::launch_calls::LaunchCalls;
+use crate::report::{Cell, Column, Table};
+use crate::runtime_calls::CallKind;
+
+/// The launches of one device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LaunchStatistics {
+    /// The device's index.
+    pub device: i64,
+    /// Kernels, copies and fills.
+    pub work: u64,
+    /// Those of which the call is known.
+    pub launched: u64,
+    /// Calls that gave the device work.
+    pub calls: u64,
+    /// Those of them that launched graphs.
+    pub graphs: u64,
+    /// Kernels, copies and fills that graphs launched.
+    pub graph_work: u64,
+    /// The calls' durations.
+    pub call_time: Distribution,
+    /// All calls added up.
+    pub call_total: Duration,
+    /// From the end of the call to the beginning of its first work; zero when work began before the call returned.
+    pub delay: Distribution,
+    /// All delays added up.
+    pub delay_total: Duration,
+    /// Calls that took longer than the work they launched.
+    pub short: u64,
+    /// How much longer, all together.
+    pub short_excess: Duration,
+}
+
+/// One call and what it launched.
+#[derive(Clone, Copy, Debug)]
+struct Launched {
+    call: SpanId,
+    begin: Timestamp,
+    time: Duration,
+    work: u64,
+}
+
+/// The launches of every device.
+#[must_use]
+pub fn launch_statistics(
+    trace: &Trace,
+    devices: &[DeviceWork],
+    calls: &LaunchCalls,
+) -> Vec<LaunchStatistics> {
+    devices.iter().map(|device| of_device(trace, device, calls)).collect()
+}
+
+fn of_device(trace: &Trace, device: &DeviceWork, calls: &LaunchCalls) -> LaunchStatistics {
+    let spans = trace.spans();
+    let one = |work: &crate::device_work::Work| {
+        let call = calls.call(work.span)?;
+        Some(Launched { call, begin: work.interval.begin, time: work.interval.length(), work: 1 })
+    };
+    let mut launched: Vec<Launched> = device.work.iter().filter_map(one).collect();
+    let known = launched.len() as u64;
+    launched.sort_by_key(|launched| (launched.call, launched.begin));
+    launched.dedup_by(|next, first| {
+        let same = next.call == first.call;
+        if same {
+            first.time += next.time;
+            first.work += 1;
+        }
+        same
+    });
+    let mut statistics = LaunchStatistics {
+        device: device.index,
+        work: device.work.len() as u64,
+        launched: known,
+        calls: launched.len() as u64,
+        ..LaunchStatistics::default()
+    };
+    let (mut times, mut delays) = (Vec::new(), Vec::new());
+    for launch in &launched {
+        let took = spans.duration(launch.call);
+        let delay = launch.begin.since(spans.end(launch.call)).max(Duration::ZERO);
+        times.push(took.0);
+        delays.push(delay.0);
+        statistics.call_total += took;
+        statistics.delay_total += delay;
+        if took > launch.time {
+            statistics.short += 1;
+            statistics.short_excess += took - launch.time;
+        }
+        if CallKind::of(trace.span_name(launch.call)) == CallKind::GraphLaunch {
+            statistics.graphs += 1;
+            statistics.graph_work += launch.work;
+        }
+    }
+    statistics.call_time = Distribution::of(&mut times);
+    statistics.delay = Distribution::of(&mut delays);
+    statistics
+}
+
+/// How launches look.
+#[must_use]
+pub fn launch_table(statistics: &[LaunchStatistics]) -> Table {
+    let mut table = Table::new("Launches");
+    let rows = || statistics.iter();
+    let mean = |total: Duration, count: u64| match i64::try_from(count) {
+        Ok(count @ 1..) => Cell::Duration(Duration(total.0 / count)),
+        _ => Cell::Missing,
+    };
+    let share = |part: u64, whole: u64| {
+        if whole == 0 { Cell::Missing } else { Cell::Percent(part as f64 * 100.0 / whole as f64) }
+    };
+    let text = |row: &LaunchStatistics| Cell::Text(row.device.to_string());
+    table.add_column(Column::text("device", "Device"), rows().map(text));
+    table.add_column(Column::count("work", "Work"), rows().map(|row| Cell::Count(row.work)));
+    table.add_column(Column::count("calls", "Calls"), rows().map(|row| Cell::Count(row.calls)));
+    table.add_column(Column::count("graphs", "Graphs"), rows().map(|row| Cell::Count(row.graphs)));
+    table.add_column(Column::count("graph_work", "In graphs"), rows().map(|row| Cell::Count(row.graph_work)));
+    let unlaunched = |row: &LaunchStatistics| Cell::Count(row.work - row.launched);
+    table.add_column(Column::count("unlaunched", "No call known"), rows().map(unlaunched));
+    let mean_call = |row: &LaunchStatistics| mean(row.call_total, row.calls);
+    table.add_column(Column::duration("call_mean", "Mean call"), rows().map(mean_call));
+    let of = |value: fn(&LaunchStatistics) -> Duration| rows().map(move |row| Cell::Duration(value(row)));
+    table.add_column(Column::duration("call_p99", "p99 call"), of(|row| row.call_time.p99));
+    let mean_delay = |row: &LaunchStatistics| mean(row.delay_total, row.calls);
+    table.add_column(Column::duration("delay_mean", "Mean delay"), rows().map(mean_delay));
+    table.add_column(Column::duration("delay_p50", "p50 delay"), of(|row| row.delay.p50));
+    table.add_column(Column::duration("delay_p99", "p99 delay"), of(|row| row.delay.p99));
+    table.add_column(Column::duration("delay_max", "Max delay"), of(|row| row.delay.max));
+    table.add_column(Column::count("short", "Shorter than call"), rows().map(|row| Cell::Count(row.short)));
+    let short = |row: &LaunchStatistics| share(row.short, row.calls);
+    table.add_column(Column::percent("short_share", "Shorter %"), rows().map(short));
+    table.add_column(Column::duration("short_excess", "Excess"), of(|row| row.short_excess));
+    table
+}

@@ -1,0 +1,171 @@
+//! What each stream did, and how much work was queued on it.
+
+use hotspan_store::{Duration, Timestamp, Trace, TrackId};
+
+use crate::device_work::{DeviceWork, WorkKind};
+use crate::intervals::{Interval, Intervals};
+use crate::launch_calls::LaunchCalls;
+use crate::report::{Cell, Column, Table};
+use crate::steps::recording;
+
+/// More than this and a launch blocks; CUDA does not document it, measured by HTA and others.
+const FULL_QUEUE: i64 = 1_022;
+
+/// A stream of a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamRow {
+    /// The device's index.
+    pub device: i64,
+    /// The stream as the trace calls it.
+    pub stream: String,
+    /// How many kernels compute or communicate.
+    pub kernels: u64,
+    /// How many copies and fills.
+    pub copies: u64,
+    /// When it worked.
+    pub busy: Duration,
+    /// When it computed, communicated, and copied; these do not overlap on a stream.
+    pub by_kind: [Duration; 3],
+    /// Queued work, the mean over the recording; `None` when launches are not known.
+    pub mean_queue: Option<f64>,
+    /// The most work that was queued.
+    pub max_queue: u64,
+    /// How long the queue was full, which blocks the host.
+    pub full: Duration,
+}
+
+/// The streams of a trace, by device and most time first.
+#[must_use]
+pub fn streams(trace: &Trace) -> Vec<StreamRow> {
+    let devices = DeviceWork::of(trace);
+    let calls = LaunchCalls::of(trace);
+    let window = recording(trace, &devices);
+    streams_of(trace, &devices, &calls, window)
+}
+
+/// The same for those who have the parts already.
+#[must_use]
+pub fn streams_of(
+    trace: &Trace,
+    devices: &[DeviceWork],
+    calls: &LaunchCalls,
+    window: Interval,
+) -> Vec<StreamRow> {
+    let mut rows = Vec::new();
+    for device in devices {
+        let mut streams: Vec<TrackId> = device.work.iter().map(|work| work.stream).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        // For each stream, its place; work is then dealt out in one walk.
+        let mut of_stream = vec![Vec::new(); streams.len()];
+        for work in &device.work {
+            if let Ok(place) = streams.binary_search(&work.stream) {
+                of_stream[place].push(*work);
+            }
+        }
+        let first = rows.len();
+        for (stream, work) in streams.into_iter().zip(of_stream) {
+            let total = |kind: WorkKind| -> Duration {
+                let of_kind = work.iter().filter(|work| work.kind == kind);
+                of_kind.map(|work| work.interval).collect::<Intervals>().length()
+            };
+            let copies = work.iter().filter(|work| work.kind == WorkKind::Copy).count() as u64;
+            let launched = work
+                .iter()
+                .filter_map(|work| Some((trace.spans().time(calls.call(work.span)?), work.interval.begin)));
+            let queue = Queue::of(launched, window);
+            rows.push(StreamRow {
+                device: device.index,
+                stream: trace.track(stream).ident.display(trace.strings()),
+                kernels: work.len() as u64 - copies,
+                copies,
+                busy: work.iter().map(|work| work.interval).collect::<Intervals>().length(),
+                by_kind: [WorkKind::Compute, WorkKind::Communication, WorkKind::Copy].map(total),
+                mean_queue: queue.mean,
+                max_queue: queue.max,
+                full: queue.full,
+            });
+        }
+        rows[first..].sort_by_key(|row| std::cmp::Reverse(row.busy));
+    }
+    rows
+}
+
+/// How much work waits, over time: more by one when it is launched, less by one when it begins.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Queue {
+    mean: Option<f64>,
+    max: u64,
+    full: Duration,
+}
+
+impl Queue {
+    fn of(launched: impl Iterator<Item = (Timestamp, Timestamp)>, window: Interval) -> Self {
+        let mut changes: Vec<(Timestamp, i64)> = Vec::new();
+        for (launch, begin) in launched {
+            // Clocks of host and device differ a little: nothing begins before it is launched.
+            changes.extend([(launch, 1), (begin.max(launch), -1)]);
+        }
+        if changes.is_empty() {
+            return Self::default();
+        }
+        changes.sort_unstable();
+        let (mut depth, mut max, mut full, mut area) = (0_i64, 0_i64, Duration::ZERO, 0.0);
+        for (place, &(time, change)) in changes.iter().enumerate() {
+            depth += change;
+            let until = changes.get(place + 1).map_or(time, |&(next, _)| next);
+            let lasts = until.since(time);
+            if lasts > Duration::ZERO {
+                max = max.max(depth);
+                area += depth as f64 * lasts.0 as f64;
+            }
+            if depth >= FULL_QUEUE {
+                full += lasts;
+            }
+        }
+        let length = window.length().0;
+        let mean = (length > 0).then(|| area / length as f64);
+        Self { mean, max: u64::try_from(max).unwrap_or(0), full }
+    }
+}
+
+/// How streams look; `window` is the recording.
+#[must_use]
+pub fn stream_table(streams: &[StreamRow], window: Interval) -> Table {
+    let mut table = Table::new("Streams");
+    let rows = || streams.iter();
+    let kind = |place: usize| rows().map(move |row| Cell::Duration(row.by_kind[place]));
+    table.add_column(Column::text("device", "Device"), rows().map(|row| Cell::Text(row.device.to_string())));
+    table.add_column(Column::text("stream", "Stream"), rows().map(|row| Cell::text(&row.stream)));
+    table.add_column(Column::count("kernels", "Kernels"), rows().map(|row| Cell::Count(row.kernels)));
+    table.add_column(Column::count("copies", "Copies"), rows().map(|row| Cell::Count(row.copies)));
+    table.add_column(Column::duration("busy", "Busy"), rows().map(|row| Cell::Duration(row.busy)));
+    let share = |row: &StreamRow| Cell::share(row.busy, window.length());
+    table.add_column(Column::percent("busy_share", "Busy %"), rows().map(share));
+    table.add_column(Column::duration("compute", "Compute"), kind(0));
+    table.add_column(Column::duration("communication", "Communication"), kind(1));
+    table.add_column(Column::duration("copy", "Copy"), kind(2));
+    let mean = |row: &StreamRow| row.mean_queue.map_or(Cell::Missing, Cell::Number);
+    table.add_column(Column::number("mean_queue", "Mean queue"), rows().map(mean));
+    table.add_column(Column::count("max_queue", "Max queue"), rows().map(|row| Cell::Count(row.max_queue)));
+    table
+        .add_column(Column::duration("full_queue", "Queue full"), rows().map(|row| Cell::Duration(row.full)));
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_grows_with_launches_and_shrinks_as_work_begins() {
+        let at = Timestamp;
+        let window = Interval::new(at(0), at(100));
+        // 0..10: one waits; 10..20: two; 20..50: one.
+        let queue = Queue::of([(at(0), at(20)), (at(10), at(50))].into_iter(), window);
+        assert_eq!(queue, Queue { mean: Some(0.6), max: 2, full: Duration(0) });
+        assert_eq!(Queue::of(std::iter::empty(), window), Queue::default());
+        let skewed = Queue::of(std::iter::once((at(5), at(3))), window);
+        assert_eq!((skewed.max, skewed.mean), (0, Some(0.0)));
+    }
+}

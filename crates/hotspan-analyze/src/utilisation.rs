@@ -1,0 +1,208 @@
+//! How well a device was used: busy time, multiprocessors, occupancy, tensor cores, and how much communication hid
+//! behind computing.
+
+use hotspan_store::{Category, Duration, Timestamp, Trace};
+
+use crate::device_work::{DeviceWork, WorkKind};
+use crate::intervals::{Interval, Intervals};
+use crate::kernels::Weighted;
+use crate::report::{Cell, Column, Table};
+use crate::steps::{DeviceStep, Exposed};
+use crate::tensor_cores::uses_tensor_cores;
+
+/// How well one device was used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Utilisation {
+    /// The device's index.
+    pub device: i64,
+    /// Its name, where the trace knows it.
+    pub name: Option<String>,
+    /// The recording, taken apart like a step.
+    pub time: DeviceStep,
+    /// A kernel runs, computing or communicating; copies do not count, as in nvidia-smi's utilisation.
+    pub kernels: Duration,
+    /// The time of all kernels added up, each for itself.
+    pub kernel_total: Duration,
+    /// That of kernels that use tensor cores.
+    pub tensor_total: Duration,
+    /// Est. SM efficiency in percent: at each moment the blocks per multiprocessor of all running kernels, at most one.
+    pub sm_efficiency: Option<f64>,
+    /// Est. achieved occupancy in percent, weighted by duration.
+    pub occupancy: Option<f64>,
+    /// When it communicates.
+    pub communication: Duration,
+    /// When it communicates and computes at once.
+    pub overlapped: Duration,
+}
+
+impl Utilisation {
+    /// When it does anything.
+    #[must_use]
+    pub fn busy(&self) -> Duration {
+        self.time.time - self.time.idle
+    }
+}
+
+/// How well each device was used in a window.
+#[must_use]
+pub fn utilisation(trace: &Trace, devices: &[DeviceWork], window: Interval) -> Vec<Utilisation> {
+    devices.iter().map(|device| of_device(trace, device, window)).collect()
+}
+
+fn of_device(trace: &Trace, device: &DeviceWork, window: Interval) -> Utilisation {
+    let spans = trace.spans();
+    let (blocks, occupancy) = (trace.arg("blocks per SM"), trace.arg("est. achieved occupancy %"));
+    let mut tensor: Vec<Option<bool>> = vec![None; trace.strings().len()];
+    let mut mean_occupancy = Weighted::default();
+    let (mut kernel_total, mut tensor_total) = (Duration::ZERO, Duration::ZERO);
+    let mut changes: Vec<(Timestamp, f64)> = Vec::new();
+    let mut kernels: Vec<Interval> = Vec::new();
+    for work in device.work.iter().filter(|work| work.kind != WorkKind::Copy) {
+        let (args, length) = (spans.args(work.span), work.interval.length());
+        kernels.push(work.interval);
+        kernel_total += length;
+        let name = spans.name(work.span);
+        let uses = tensor
+            .get_mut(name.index())
+            .map(|known| *known.get_or_insert_with(|| uses_tensor_cores(trace.str(name))));
+        if uses == Some(true) && trace.span_category(work.span) == Category::Kernel {
+            tensor_total += length;
+        }
+        mean_occupancy.add(occupancy.float(args), length);
+        if let Some(blocks) = blocks.float(args).filter(|blocks| blocks.is_finite() && *blocks > 0.0) {
+            let part = work.interval.within(window);
+            if !part.is_empty() {
+                changes.extend([(part.begin, blocks), (part.end, -blocks)]);
+            }
+        }
+    }
+    let kernels: Intervals = kernels.into_iter().collect();
+    Utilisation {
+        device: device.index,
+        name: device.name.clone(),
+        time: Exposed::of(device).within(window, None, device.index),
+        kernels: kernels.length_within(window),
+        kernel_total,
+        tensor_total,
+        sm_efficiency: sm_efficiency(changes, window),
+        occupancy: mean_occupancy.mean(),
+        communication: device.communication.length_within(window),
+        overlapped: device.communication.intersect(&device.compute).length_within(window),
+    }
+}
+
+/// The mean over the window of the blocks that run on a multiprocessor, counted up to one.
+fn sm_efficiency(mut changes: Vec<(Timestamp, f64)>, window: Interval) -> Option<f64> {
+    if changes.is_empty() || window.is_empty() {
+        return None;
+    }
+    changes.sort_by_key(|&(time, _)| time);
+    let (mut blocks, mut running, mut area) = (0.0_f64, 0_u64, 0.0_f64);
+    for (place, &(time, change)) in changes.iter().enumerate() {
+        blocks += change;
+        running = if change > 0.0 { running + 1 } else { running.saturating_sub(1) };
+        if running == 0 {
+            // Fractions leave a little behind; nothing runs, so nothing may stay.
+            blocks = 0.0;
+        }
+        if let Some(&(next, _)) = changes.get(place + 1) {
+            area += blocks.clamp(0.0, 1.0) * next.since(time).0 as f64;
+        }
+    }
+    Some(area * 100.0 / window.length().0 as f64)
+}
+
+/// How utilisation looks.
+#[must_use]
+pub fn utilisation_table(devices: &[Utilisation]) -> Table {
+    let mut table = Table::new("Devices");
+    let rows = || devices.iter();
+    let percent = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Percent);
+    table.add_column(Column::text("device", "Device"), rows().map(|row| Cell::Text(row.device.to_string())));
+    let name = |row: &Utilisation| row.name.as_deref().map_or(Cell::Missing, Cell::text);
+    table.add_column(Column::text("name", "Name"), rows().map(name));
+    table.add_column(Column::duration("time", "Recording"), rows().map(|row| Cell::Duration(row.time.time)));
+    table.add_column(Column::duration("busy", "Busy"), rows().map(|row| Cell::Duration(row.busy())));
+    let busy = |row: &Utilisation| Cell::share(row.busy(), row.time.time);
+    table.add_column(Column::percent("busy_share", "Busy %"), rows().map(busy));
+    let kernels = |row: &Utilisation| Cell::share(row.kernels, row.time.time);
+    table.add_column(Column::percent("utilisation", "GPU Utilization"), rows().map(kernels));
+    let sm = |row: &Utilisation| percent(row.sm_efficiency);
+    table.add_column(Column::percent("sm_efficiency", "Est. SM Efficiency"), rows().map(sm));
+    let occupancy = |row: &Utilisation| percent(row.occupancy);
+    table.add_column(Column::percent("occupancy", "Est. Achieved Occupancy"), rows().map(occupancy));
+    let tensor = |row: &Utilisation| Cell::share(row.tensor_total, row.kernel_total);
+    table.add_column(Column::percent("tensor_cores", "Tensor Cores"), rows().map(tensor));
+    table
+}
+
+/// How the time of devices looks: parts that do not overlap and add up.
+#[must_use]
+pub fn time_table(devices: &[Utilisation]) -> Table {
+    let mut table = Table::new("Device time");
+    table.columns = vec![
+        Column::text("device", "Device"),
+        Column::text("part", "Part"),
+        Column::duration("total", "Total"),
+        Column::percent("share", "Recording %"),
+    ];
+    for row in devices {
+        let time = &row.time;
+        let parts = [
+            ("compute", time.compute),
+            ("exposed communication", time.communication),
+            ("exposed copy", time.copy),
+            ("idle", time.idle),
+        ];
+        for (part, total) in parts {
+            let device = Cell::Text(row.device.to_string());
+            table.add_row(vec![
+                device,
+                Cell::text(part),
+                Cell::Duration(total),
+                Cell::share(total, time.time),
+            ]);
+        }
+    }
+    table
+}
+
+/// How communication looks; no rows when there is none.
+#[must_use]
+pub fn communication_table(devices: &[Utilisation]) -> Table {
+    let mut table = Table::new("Communication");
+    table.columns = vec![
+        Column::text("device", "Device"),
+        Column::duration("total", "Total"),
+        Column::duration("overlapped", "Beside compute"),
+        Column::duration("exposed", "Exposed"),
+        Column::percent("overlap", "Overlap %"),
+        Column::percent("exposed_share", "Exposed, of recording"),
+    ];
+    for row in devices.iter().filter(|row| row.communication > Duration::ZERO) {
+        let exposed = row.communication - row.overlapped;
+        table.add_row(vec![
+            Cell::Text(row.device.to_string()),
+            Cell::Duration(row.communication),
+            Cell::Duration(row.overlapped),
+            Cell::Duration(exposed),
+            Cell::share(row.overlapped, row.communication),
+            Cell::share(exposed, row.time.time),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn concurrent_blocks_count_up_to_one() {
+        let at = Timestamp;
+        // 0..10 half a block, 10..20 a block and a half (counts as one), 20..30 one, 30..40 nothing.
+        let changes = vec![(at(0), 0.5), (at(10), 1.0), (at(20), -0.5), (at(30), -1.0)];
+        assert_eq!(sm_efficiency(changes, Interval::new(at(0), at(40))), Some(62.5));
+        assert_eq!(sm_efficiency(Vec::new(), Interval::new(at(0), at(40))), None);
+    }
+}

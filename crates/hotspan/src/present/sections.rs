@@ -1,0 +1,67 @@
+//! Several tables of several files, in one of the formats: what commands with more than one table print.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use hotspan_analyze::Table;
+use hotspan_store::Trace;
+use serde_json::{Map, Value, json};
+
+use super::{Format, csv, json_rows, markdown, text};
+use crate::error::CommandError;
+use crate::files;
+
+/// Prints the tables that `tables` makes of each file. In JSON each table is a list under its name; in CSV a blank line
+/// parts tables, since each has columns of its own.
+pub(crate) fn print(
+    paths: &[PathBuf],
+    format: Format,
+    output: &mut dyn Write,
+    mut tables: impl FnMut(&Path, &Trace) -> Result<Vec<(&'static str, Table)>, CommandError>,
+) -> Result<(), CommandError> {
+    let mut objects = Vec::new();
+    let result = files::for_each(paths, |path, trace, position| {
+        let tables = tables(path, trace)?;
+        if format.json {
+            objects.push(object(path, trace, &tables));
+            return Ok(());
+        }
+        if position.several && !format.csv {
+            writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, trace))?;
+        }
+        let rank = trace.distributed().and_then(|distributed| distributed.rank);
+        let prefix = [
+            ("file", path.display().to_string()),
+            ("rank", rank.map_or(String::new(), |rank| rank.to_string())),
+        ];
+        for (place, (_, table)) in tables.iter().enumerate() {
+            if place > 0 || (format.csv && !position.first) {
+                writeln!(output)?;
+            }
+            let shown = if format.csv {
+                csv(table, if position.several { &prefix } else { &[] }, true)
+            } else if format.markdown {
+                markdown(table)
+            } else {
+                text(table)
+            };
+            output.write_all(shown.as_bytes())?;
+        }
+        Ok(())
+    });
+    if format.json {
+        writeln!(output, "{:#}", Value::Array(objects))?;
+    }
+    result
+}
+
+fn object(path: &Path, trace: &Trace, tables: &[(&'static str, Table)]) -> Value {
+    let rank = trace.distributed().and_then(|distributed| distributed.rank);
+    let mut object = Map::new();
+    object.insert("file".to_owned(), json!(path.display().to_string()));
+    object.insert("rank".to_owned(), json!(rank));
+    for (name, table) in tables {
+        object.insert((*name).to_owned(), json_rows(table));
+    }
+    Value::Object(object)
+}
