@@ -1,5 +1,6 @@
 //! `hotspan._core`: the Python module. Thin: it converts arguments and results, and computes nothing itself.
 
+mod advice;
 mod averages;
 mod collect;
 mod enter;

@@ -2,10 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, doctor, export, info, stats};
+use crate::commands::{advise, completions, doctor, export, info, stats};
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine, 1 failed, 2 wrong usage.";
+Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 `advise --fail-on` found something.";
 
 /// A profiler for PyTorch and Python programs.
 #[derive(Debug, Parser)]
@@ -19,6 +19,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Stats(stats::Arguments),
     Info(info::Arguments),
+    Advise(advise::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
     Completions(completions::Arguments),

@@ -35,6 +35,9 @@ pub enum CommandError {
     /// What recording needs is not all there.
     #[error("{0}")]
     Doctor(String),
+    /// Rules that must not find anything did.
+    #[error("found what --fail-on names: {0}")]
+    Found(String),
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
@@ -51,11 +54,12 @@ impl CommandError {
         }
     }
 
-    /// The program's exit code: 2 for wrong usage, 1 for everything else.
+    /// The program's exit code: 2 for wrong usage, 3 for findings, 1 for everything else.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Table(TableError::UnknownSortKey { .. }) | Self::Usage(_) => 2,
+            Self::Found(_) => 3,
             _ => 1,
         }
     }

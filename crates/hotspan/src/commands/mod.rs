@@ -1,5 +1,6 @@
 //! Commands, one file each: its arguments with their help, and what it does.
 
+pub(crate) mod advise;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
@@ -16,6 +17,7 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
     match command {
         Command::Stats(arguments) => stats::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
+        Command::Advise(arguments) => advise::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, output),
