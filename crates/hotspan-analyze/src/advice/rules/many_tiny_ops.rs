@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     fix: "`torch.compile(model)` fuses them; or work on larger tensors: batch what is in a loop, use fused functions (`torch.addcmul`, \
         `nn.functional` versions).",
     measured: "Calls that call no other: at least 300 a step (or 1,000 in all), 60 % of them under 10 us, and in all at most half of the time. \
-        Not for programs that were compiled. The gain is half of the time outside these calls.",
+        Not for programs that were compiled, and not with a device: there `host-bound-launches` and `tiny-kernels` look. The gain is half of the time outside these calls.",
     needs: &[Need::Operators],
     check,
 };
@@ -23,6 +23,9 @@ pub(super) const RULE: Rule = Rule {
 const SHORT: Duration = Duration(10_000);
 
 fn check(context: &Context<'_>) -> Option<Finding> {
+    if Need::Device.is_met(context) {
+        return None;
+    }
     if context.trace.strings().iter().any(|text| text.starts_with("Torch-Compiled Region") || text.contains("CompiledFxGraph")) {
         return None;
     }
