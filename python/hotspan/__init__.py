@@ -14,15 +14,18 @@ from hotspan._core import (
     TraceFormatError,
     __version__,
 )
+from hotspan.advice import Advice, Finding
 from hotspan.event_list import EventList
 from hotspan.trace import Trace, open
 
 __all__ = [
+    "Advice",
     "Average",
     "CollectError",
     "Event",
     "EventList",
     "Events",
+    "Finding",
     "HotspanError",
     "Spans",
     "Trace",

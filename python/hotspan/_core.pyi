@@ -166,6 +166,24 @@ class Trace:
         device: bool,
         python_functions: bool,
     ) -> KeyAverages: ...
+    def advise(
+        self, only: list[str], ignore: list[str]
+    ) -> tuple[
+        list[
+            tuple[
+                str,
+                str,
+                str,
+                str,
+                str | None,
+                tuple[int, float, str] | None,
+                str,
+                list[tuple[str, int, int, int | None, int | None, str | None]],
+            ]
+        ],
+        list[tuple[str, str, list[str]]],
+        str,
+    ]: ...
     def kernels(self) -> list[tuple[str, int, float, float, float]]: ...
     def memory_timeline(
         self,

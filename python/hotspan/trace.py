@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hotspan import _core
 from hotspan._core import Events, Spans
+from hotspan.advice import Advice, advise
 from hotspan.event_list import EventList
 
 
@@ -91,6 +93,10 @@ class Trace:
                 include_python_functions,
             )
         )
+
+    def advise(self, *, only: Iterable[str] = (), ignore: Iterable[str] = ()) -> Advice:
+        """Return what to change about the program, most gain first; ``docs/advice.md`` explains the rules."""
+        return advise(self._core, only, ignore)
 
     def kernels(self) -> list[Kernel]:
         """Return device work by name, most time first."""

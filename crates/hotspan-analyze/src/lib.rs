@@ -5,6 +5,7 @@
 //!
 //! | module | answers |
 //! |---|---|
+//! | [`mod@advice`] | what to change about the program |
 //! | [`events`] | which spans count as what: host call, device work, hidden |
 //! | [`nesting`] | which call encloses which, per thread |
 //! | [`launches`] | which operator launched which device work |
@@ -32,6 +33,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod averages;
 pub mod copies;
 pub mod device_work;

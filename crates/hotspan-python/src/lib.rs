@@ -1,6 +1,7 @@
 //! `hotspan._core`: the Python module. Thin: it converts arguments and results, and computes nothing itself.
 
 mod agent;
+mod advice;
 mod averages;
 mod collect;
 mod enter;

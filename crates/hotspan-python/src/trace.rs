@@ -12,6 +12,7 @@ use hotspan_formats::{Exporter, open_with, save};
 use hotspan_store::{Trace, spans_batch};
 use pyo3::prelude::*;
 
+use crate::advice::{AdviceRows, ask};
 use crate::averages::PyKeyAverages;
 use crate::enter::Interruptible;
 use crate::error::{HotspanError, from_export, from_open};
@@ -73,6 +74,11 @@ impl PyTrace {
         let group_by =
             GroupBy { input_shapes, stack_depth, overload_name, module, thread, device, python_functions };
         PyKeyAverages::new(py.detach(|| KeyAverages::compute(&self.trace, &group_by)))
+    }
+
+    /// What to change about the program.
+    fn advise(&self, py: Python<'_>, only: Vec<String>, ignore: Vec<String>) -> PyResult<AdviceRows> {
+        ask(py, &self.trace, only, ignore)
     }
 
     /// Device work by name, most time first.

@@ -2,10 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, doctor, export, gpu, info, report, run, stats, steps};
+use crate::commands::*;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine, 1 failed, 2 wrong usage; `run` ends as the program did.";
+Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 `advise --fail-on` found something; `run` ends as the program did.";
 
 /// A profiler for PyTorch and Python programs.
 #[derive(Debug, Parser)]
@@ -23,6 +23,7 @@ pub(crate) enum Command {
     Steps(steps::Arguments),
     Gpu(gpu::Arguments),
     Info(info::Arguments),
+    Advise(advise::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
     Completions(completions::Arguments),

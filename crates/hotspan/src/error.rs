@@ -38,6 +38,9 @@ pub enum CommandError {
     /// The program that was run ended like this; it has said what there is to say.
     #[error("the program ended with exit code {0}")]
     Program(u8),
+    /// Rules that must not find anything did.
+    #[error("found what --fail-on names: {0}")]
+    Found(String),
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
@@ -54,12 +57,13 @@ impl CommandError {
         }
     }
 
-    /// The exit code: 2 for wrong usage, that of the program that was run, 1 for everything else.
+    /// The exit code: 2 for wrong usage, 3 for findings, that of the program that was run, 1 for everything else.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Program(code) => *code,
             Self::Table(TableError::UnknownSortKey { .. }) | Self::Usage(_) => 2,
+            Self::Found(_) => 3,
             _ => 1,
         }
     }

@@ -1,6 +1,7 @@
 //! The hotspan program as a library, so that the Python wheel runs the same command line.
 //!
-//! [`run`] parses the arguments, runs one command and returns its exit code: 0 fine, 1 failed, 2 wrong usage. Data
+//! [`run`] parses the arguments, runs one command and returns its exit code: 0 fine, 1 failed, 2 wrong usage, 3 findings that
+//! `advise --fail-on` names. Data
 //! goes to stdout, talk and progress to stderr.
 
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ use std::io::{self, Write};
 use clap::Parser;
 
 pub use error::CommandError;
+pub use present::advice_text;
 
 /// Runs the command line `arguments`, the program's own name first, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 import warnings
 from collections.abc import Callable, Iterable
@@ -251,10 +252,18 @@ class profile(Results):  # noqa: N801 (torch's name)
     def _describe(self) -> dict[str, str]:
         described = self._request.metadata()
         described["trace_id"] = json.dumps(self._trace_id)
+        described["cpu_threads"] = json.dumps(_cpu_threads())
         distributed = _distributed_info()
         if distributed:
             described["distributedInfo"] = json.dumps(distributed)
         return {**described, **self._metadata}
+
+
+def _cpu_threads() -> dict[str, int]:
+    """How many threads torch computes with, and how many cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = os.cpu_count() or 1 if affinity is None else len(affinity(0))
+    return {"torch": torch.get_num_threads(), "cores": cores}
 
 
 def _new_trace_id() -> str:

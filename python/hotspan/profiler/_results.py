@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from hotspan import _core
 from hotspan._core import Events, HotspanError
+from hotspan.advice import Advice
 from hotspan.event_list import EventList
 from hotspan.profiler._notices import warn_once
 from hotspan.trace import Trace
@@ -62,6 +64,10 @@ class Results:
             group_by_device=group_by_device,
             include_python_functions=include_python_functions,
         )
+
+    def advise(self, *, only: Iterable[str] = (), ignore: Iterable[str] = ()) -> Advice:
+        """Return what to change about the program, most gain first."""
+        return self.trace.advise(only=only, ignore=ignore)
 
     def events(self) -> Events:
         """Return all spans; each is made when it is asked for."""

@@ -1,5 +1,6 @@
 //! Commands, one file each: its arguments with their help, and what it does.
 
+pub(crate) mod advise;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Steps(arguments) => steps::run(&arguments, output),
         Command::Gpu(arguments) => gpu::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
+        Command::Advise(arguments) => advise::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, output),

@@ -1,5 +1,6 @@
 //! Presenters: a report table as text, JSON, CSV or Markdown. They know cells and units, not analyses.
 
+mod advice;
 mod csv;
 mod json;
 mod markdown;
@@ -8,6 +9,8 @@ mod text;
 
 use hotspan_analyze::{Cell, Table};
 
+pub use advice::advice_text;
+pub(crate) use advice::{advice_json, advice_markdown};
 pub(crate) use json::rows as json_rows;
 pub(crate) use sections::print as sections;
 pub(crate) use text::printable;

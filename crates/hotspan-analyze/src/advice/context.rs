@@ -1,0 +1,285 @@
+//! What rules look at: the trace with its tree of calls, its steps, and the questions that several rules ask.
+//!
+//! Gains are measured against the time of the steps, or of the whole recording where no steps are marked. Steps that
+//! are much slower than the rest at the beginning are warm-up and are left out.
+
+use std::cell::OnceCell;
+
+use hotspan_store::{Duration, SpanId, Timestamp, Trace};
+use serde_json::Value;
+
+use crate::advice::finding::Gain;
+use crate::advice::source::Sources;
+use crate::events::{Events, Role};
+use crate::flops::shapes::shapes_of_json;
+use crate::launches::Launches;
+use crate::nesting::{Innermost, Nesting};
+use crate::summary::{Step, summary};
+
+/// Threads and cores as the recording noted them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Threads {
+    /// Threads that one operator of torch may use.
+    pub(crate) torch: u64,
+    /// Cores that the process may use.
+    pub(crate) cores: u64,
+}
+
+/// A trace, prepared for rules.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) trace: &'a Trace,
+    pub(crate) events: Events,
+    pub(crate) nesting: Nesting,
+    /// All steps, the first included.
+    pub(crate) steps: Vec<Step>,
+    /// How many of the first steps are warm-up.
+    pub(crate) warm_up: usize,
+    /// The time that gains are a part of.
+    pub(crate) whole: Duration,
+    /// Begin and end of what rules look at.
+    ranges: Vec<(Timestamp, Timestamp)>,
+    /// For each span, where its children are in `children`.
+    first_child: Vec<u32>,
+    children: Vec<SpanId>,
+    inside_call: Vec<bool>,
+    sources: Sources,
+    launches: OnceCell<Launches>,
+}
+
+/// A step is warm-up when it takes this many times as long as the middle one of those after it.
+pub(crate) const WARM_UP: i64 = 2;
+
+impl<'a> Context<'a> {
+    pub(crate) fn of(trace: &'a Trace) -> Self {
+        let events = Events::of(trace);
+        let nesting = Nesting::of(trace, &events);
+        let steps = summary(trace).steps;
+        let warm_up = warm_up(&steps);
+        let steady = &steps[warm_up..];
+        let (begin, length) = trace.window();
+        let ranges: Vec<(Timestamp, Timestamp)> = if steady.is_empty() {
+            vec![(begin, begin.plus(length))]
+        } else {
+            steady.iter().map(|step| (step.begin, step.begin.plus(step.duration))).collect()
+        };
+        let whole = ranges.iter().map(|&(begin, end)| end.since(begin)).sum();
+        let (first_child, children) = children(trace, &nesting);
+        let mut context = Self {
+            trace,
+            events,
+            nesting,
+            steps,
+            warm_up,
+            whole,
+            ranges,
+            first_child,
+            children,
+            inside_call: Vec::new(),
+            sources: Sources::of(trace),
+            launches: OnceCell::new(),
+        };
+        let mut inside = vec![false; trace.spans().len()];
+        for &span in context.nesting.order() {
+            if let Some(parent) = context.nesting.parent(span) {
+                inside[span.index()] = inside[parent.index()] || context.is_call(parent);
+            }
+        }
+        context.inside_call = inside;
+        context
+    }
+
+    /// What gains are a percentage of.
+    pub(crate) fn basis(&self) -> &'static str {
+        if self.steps.is_empty() { "wall time" } else { "step time" }
+    }
+
+    /// How many steps rules look at; one where none are marked.
+    pub(crate) fn step_count(&self) -> u64 {
+        self.ranges.len() as u64
+    }
+
+    /// Begin and end of what rules look at.
+    pub(crate) fn ranges(&self) -> &[(Timestamp, Timestamp)] {
+        &self.ranges
+    }
+
+    /// Whether a moment is in what rules look at.
+    pub(crate) fn is_in_range(&self, time: Timestamp) -> bool {
+        let after = self.ranges.partition_point(|&(begin, _)| begin <= time);
+        after.checked_sub(1).is_some_and(|place| time <= self.ranges[place].1)
+    }
+
+    /// A name as tables show it.
+    pub(crate) fn name(&self, span: SpanId) -> &str {
+        self.events.names.get(self.events.name(self.trace, span).key)
+    }
+
+    /// Whether a span is a call of an operator, and not a range that somebody marked.
+    pub(crate) fn is_call(&self, span: SpanId) -> bool {
+        self.events.role(span) == Role::Operator && !is_range_name(self.trace.span_name(span))
+    }
+
+    /// Calls of operators in what rules look at, in order of time.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = SpanId> + '_ {
+        let wanted = |&span: &SpanId| self.is_call(span) && self.is_in_range(self.trace.spans().time(span));
+        self.nesting.order().iter().copied().filter(wanted)
+    }
+
+    /// Calls that no other call encloses.
+    pub(crate) fn outermost_calls(&self) -> impl Iterator<Item = SpanId> + '_ {
+        self.calls().filter(|&span| self.is_outermost(span))
+    }
+
+    /// Whether no other call encloses it.
+    pub(crate) fn is_outermost(&self, span: SpanId) -> bool {
+        !self.inside_call[span.index()]
+    }
+
+    /// What a span encloses directly, in order of time.
+    pub(crate) fn children(&self, span: SpanId) -> &[SpanId] {
+        let index = span.index();
+        &self.children[self.first_child[index] as usize..self.first_child[index + 1] as usize]
+    }
+
+    /// Whether a span encloses no other call.
+    pub(crate) fn is_leaf(&self, span: SpanId) -> bool {
+        !self.children(span).iter().any(|&child| self.events.role(child) == Role::Operator)
+    }
+
+    /// The spans around one, nearest first.
+    pub(crate) fn around(&self, span: SpanId) -> impl Iterator<Item = SpanId> + '_ {
+        std::iter::successors(self.nesting.parent(span), |&inner| self.nesting.parent(inner))
+    }
+
+    /// For each span the nearest one, itself included, whose name begins like this.
+    pub(crate) fn inside(&self, prefix: &str) -> Innermost {
+        self.nesting.innermost(|span| self.trace.span_name(span).starts_with(prefix))
+    }
+
+    pub(crate) fn time(&self, span: SpanId) -> Duration {
+        self.trace.spans().duration(span)
+    }
+
+    /// The shapes of a call's inputs; none where they were not recorded.
+    pub(crate) fn shapes(&self, span: SpanId) -> Vec<Vec<i64>> {
+        let json = self.trace.arg("Input Dims").json(self.trace.spans().args(span));
+        json.as_ref().map(shapes_of_json).unwrap_or_default()
+    }
+
+    /// The types of a call's inputs: `float`, `double`, `c10::Half`; none where they were not recorded.
+    pub(crate) fn types(&self, span: SpanId) -> Vec<String> {
+        match self.trace.arg("Input type").json(self.trace.spans().args(span)) {
+            Some(Value::Array(types)) => {
+                types.into_iter().map(|kind| kind.as_str().unwrap_or_default().to_owned()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The line of the user's program behind a span.
+    pub(crate) fn source(&self, span: SpanId) -> Option<String> {
+        self.sources.line(self.trace, &self.events, &self.nesting, span)
+    }
+
+    /// How source lines are found.
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// Which call launched which device work.
+    pub(crate) fn launches(&self) -> &Launches {
+        self.launches.get_or_init(|| Launches::of(self.trace, &self.events, &self.nesting))
+    }
+
+    /// Threads and cores, where the recording noted them.
+    pub(crate) fn threads(&self) -> Option<Threads> {
+        let noted = self.trace.metadata().value("cpu_threads")?;
+        let number = |key: &str| noted.get(key)?.as_u64().filter(|&count| count > 0);
+        Some(Threads { torch: number("torch")?, cores: number("cores")? })
+    }
+
+    /// `part` in percent of the time looked at.
+    pub(crate) fn percent(&self, part: Duration) -> f64 {
+        if self.whole.0 <= 0 { 0.0 } else { part.0 as f64 * 100.0 / self.whole.0 as f64 }
+    }
+
+    /// A gain of this much time.
+    pub(crate) fn gain(&self, time: Duration, how: &'static str) -> Option<Gain> {
+        // Threads run side by side, so their sum may exceed the time there was.
+        let time = Duration(time.0.clamp(0, self.whole.0.max(0)));
+        Some(Gain { time, percent: self.percent(time), how })
+    }
+}
+
+/// A part of a time.
+pub(crate) fn part(time: Duration, share: f64) -> Duration {
+    Duration((time.0 as f64 * share) as i64)
+}
+
+/// Traces of 2021 have ranges among the operators.
+fn is_range_name(name: &str) -> bool {
+    [
+        "ProfilerStep#",
+        "Optimizer.",
+        "enumerate(Data",
+        "DataParallel.forward",
+        "DistributedDataParallel.forward",
+    ]
+    .iter()
+    .any(|prefix| name.starts_with(prefix))
+}
+
+/// How many of the first steps are slow in a way the others are not. At most one, and only where three or more tell
+/// what is normal.
+fn warm_up(steps: &[Step]) -> usize {
+    let Some((first, rest)) = steps.split_first().filter(|(_, rest)| rest.len() >= 2) else { return 0 };
+    let mut times: Vec<i64> = rest.iter().map(|step| step.duration.0).collect();
+    times.sort_unstable();
+    let (middle, longest) = (times[times.len() / 2], times[times.len() - 1]);
+    let limit = middle.saturating_mul(WARM_UP).max(longest.saturating_add(longest / 5));
+    usize::from(first.duration.0 > limit)
+}
+
+fn children(trace: &Trace, nesting: &Nesting) -> (Vec<u32>, Vec<SpanId>) {
+    let mut first = vec![0_u32; trace.spans().len() + 1];
+    for parent in nesting.order().iter().filter_map(|&span| nesting.parent(span)) {
+        first[parent.index() + 1] += 1;
+    }
+    for index in 1..first.len() {
+        first[index] += first[index - 1];
+    }
+    let mut next = first.clone();
+    let mut children = vec![SpanId(0); first.last().copied().unwrap_or(0) as usize];
+    for &span in nesting.order() {
+        if let Some(parent) = nesting.parent(span) {
+            let place = &mut next[parent.index()];
+            children[*place as usize] = span;
+            *place += 1;
+        }
+    }
+    (first, children)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(durations: &[i64]) -> Vec<Step> {
+        let step = |(number, &duration): (usize, &i64)| Step {
+            number: number as i64,
+            begin: Timestamp(number as i64 * 1000),
+            duration: Duration(duration),
+        };
+        durations.iter().enumerate().map(step).collect()
+    }
+
+    #[test]
+    fn a_first_step_unlike_the_others_is_warm_up() {
+        assert_eq!(warm_up(&steps(&[500, 100, 110, 90])), 1);
+        assert_eq!(warm_up(&steps(&[150, 100, 110, 90])), 0);
+        // One of the others is as slow: the machine is noisy, not cold.
+        assert_eq!(warm_up(&steps(&[500, 100, 480, 90])), 0);
+        assert_eq!(warm_up(&steps(&[500, 100])), 0);
+    }
+}

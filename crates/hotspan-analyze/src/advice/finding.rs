@@ -1,0 +1,157 @@
+//! What a rule says: a message, its evidence, where in the source, what a change would gain, and how sure it is.
+
+use hashbrown::HashMap;
+use hotspan_store::{Bytes, Duration, SpanId, Timestamp};
+
+use crate::advice::context::Context;
+
+/// How sure a rule is that its advice applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// A hint: the trace allows other readings.
+    Low,
+    /// Likely.
+    Medium,
+    /// The trace shows it.
+    High,
+}
+
+impl Confidence {
+    /// In one word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// What a change would save at best.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gain {
+    /// Time of the recording.
+    pub time: Duration,
+    /// The same as percent of the time the rule looked at.
+    pub percent: f64,
+    /// How it was computed.
+    pub how: &'static str,
+}
+
+/// One row of proof.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// What was seen.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+    /// How long, all times together.
+    pub time: Duration,
+    /// How much memory, where that is the point.
+    pub bytes: Option<Bytes>,
+    /// When it was seen first, or where it took longest.
+    pub at: Option<Timestamp>,
+    /// The span there.
+    pub span: Option<SpanId>,
+    /// The source line it came from.
+    pub source: Option<String>,
+}
+
+/// What one rule found in one trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What is wrong, with its numbers.
+    pub message: String,
+    /// What to do, in this case.
+    pub fix: String,
+    /// The rows that prove it, most time first.
+    pub evidence: Vec<Evidence>,
+    /// What it would gain; `None` where it is not about time.
+    pub gain: Option<Gain>,
+    /// How sure it is.
+    pub confidence: Confidence,
+}
+
+impl Finding {
+    /// The source line of the weightiest row that has one.
+    #[must_use]
+    pub fn source(&self) -> Option<&str> {
+        self.evidence.iter().find_map(|row| row.source.as_deref())
+    }
+}
+
+/// Adds up spans under a label.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    rows: Vec<Evidence>,
+    longest: Vec<Duration>,
+    places: HashMap<String, usize>,
+}
+
+impl Tally {
+    /// Counts a span that took this long for the rule's purpose.
+    pub(crate) fn add(&mut self, context: &Context<'_>, label: &str, span: SpanId, time: Duration) {
+        let place = self.place(label);
+        let row = &mut self.rows[place];
+        row.count += 1;
+        row.time += time;
+        if row.span.is_none() || time > self.longest[place] {
+            row.span = Some(span);
+            row.at = Some(context.trace.spans().time(span));
+            self.longest[place] = time;
+        }
+    }
+
+    /// Counts something that is no span.
+    pub(crate) fn add_time(&mut self, label: &str, at: Timestamp, time: Duration, source: Option<String>) {
+        let place = self.place(label);
+        let row = &mut self.rows[place];
+        row.count += 1;
+        row.time += time;
+        row.at.get_or_insert(at);
+        if row.source.is_none() {
+            row.source = source;
+        }
+    }
+
+    fn place(&mut self, label: &str) -> usize {
+        if let Some(&place) = self.places.get(label) {
+            return place;
+        }
+        let place = self.rows.len();
+        self.places.insert(label.to_owned(), place);
+        self.longest.push(Duration::ZERO);
+        self.rows.push(Evidence {
+            what: label.to_owned(),
+            count: 0,
+            time: Duration::ZERO,
+            bytes: None,
+            at: None,
+            span: None,
+            source: None,
+        });
+        place
+    }
+
+    /// The time of all rows.
+    pub(crate) fn time(&self) -> Duration {
+        self.rows.iter().map(|row| row.time).sum()
+    }
+
+    /// The count of all rows.
+    pub(crate) fn count(&self) -> u64 {
+        self.rows.iter().map(|row| row.count).sum()
+    }
+
+    /// The rows, most time first, with their source lines. The tail of a long list says nothing new.
+    pub(crate) fn evidence(mut self, context: &Context<'_>) -> Vec<Evidence> {
+        const MOST: usize = 6;
+        self.rows.sort_by_key(|row| std::cmp::Reverse((row.time, row.count)));
+        self.rows.truncate(MOST);
+        for row in self.rows.iter_mut().filter(|row| row.source.is_none()) {
+            row.source = row.span.and_then(|span| context.source(span));
+        }
+        self.rows
+    }
+}

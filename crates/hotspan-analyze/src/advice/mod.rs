@@ -1,0 +1,103 @@
+//! Advice: rules that look at a trace and say what to change, with evidence, source line and estimated gain.
+//!
+//! Each rule is a file in [`rules`]: its code, its documentation and its messages; `docs/advice.md` is made from them.
+//! Gains of different findings may be about the same time, so they must not be added up.
+
+mod context;
+mod device;
+mod docs;
+mod finding;
+mod need;
+mod report;
+pub mod rules;
+mod source;
+
+use hotspan_store::{Duration, Trace};
+
+pub use docs::documentation;
+pub use finding::{Confidence, Evidence, Finding, Gain};
+pub use need::Need;
+pub use rules::RULES;
+
+use context::Context;
+
+/// A rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name, for command lines and ignore lists.
+    pub id: &'static str,
+    /// What is wrong, in a few words.
+    pub title: &'static str,
+    /// What it finds.
+    pub finds: &'static str,
+    /// Why that costs time or memory.
+    pub costs: &'static str,
+    /// What to change.
+    pub fix: &'static str,
+    /// What it measures, its thresholds, and how the gain is estimated.
+    pub measured: &'static str,
+    /// What a trace must have for it.
+    pub needs: &'static [Need],
+    /// Looks at a trace.
+    check: fn(&Context<'_>) -> Option<Finding>,
+}
+
+/// Which rules to ask.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Only these; all when empty.
+    pub only: Vec<String>,
+    /// Not these.
+    pub ignore: Vec<String>,
+}
+
+impl Selection {
+    /// The first name that no rule has.
+    #[must_use]
+    pub fn unknown(&self) -> Option<&str> {
+        let known = |id: &str| RULES.iter().any(|rule| rule.id == id);
+        self.only.iter().chain(&self.ignore).map(String::as_str).find(|id| !known(id))
+    }
+
+    fn takes(&self, rule: &Rule) -> bool {
+        let names = |list: &[String]| list.iter().any(|id| id == rule.id);
+        (self.only.is_empty() || names(&self.only)) && !names(&self.ignore)
+    }
+}
+
+/// What the rules say about a trace.
+#[derive(Debug)]
+pub struct Advice {
+    /// What was found, most gain first.
+    pub findings: Vec<(&'static Rule, Finding)>,
+    /// Rules that could not look, and what they lacked.
+    pub skipped: Vec<(&'static Rule, Need)>,
+    /// The time that gains are a percentage of.
+    pub whole: Duration,
+    /// What that time is.
+    pub basis: &'static str,
+    /// How many steps it has; 0 where none are marked.
+    pub steps: u64,
+}
+
+/// Asks the rules about a trace.
+#[must_use]
+pub fn advise(trace: &Trace, selection: &Selection) -> Advice {
+    let context = Context::of(trace);
+    let met: Vec<bool> = Need::ALL.iter().map(|need| need.is_met(&context)).collect();
+    let lacks = |rule: &Rule| {
+        let mut all = Need::ALL.into_iter().zip(&met);
+        all.find(|(need, met)| !**met && rule.needs.contains(need)).map(|(need, _)| need)
+    };
+    let (mut findings, mut skipped) = (Vec::new(), Vec::new());
+    for &rule in RULES.iter().filter(|rule| selection.takes(rule)) {
+        match lacks(rule) {
+            Some(need) => skipped.push((rule, need)),
+            None => findings.extend((rule.check)(&context).map(|finding| (rule, finding))),
+        }
+    }
+    let gain = |finding: &Finding| finding.gain.as_ref().map_or(Duration(-1), |gain| gain.time);
+    findings.sort_by_key(|(_, finding)| std::cmp::Reverse(gain(finding)));
+    let steps = if context.steps.is_empty() { 0 } else { context.step_count() };
+    Advice { findings, skipped, whole: context.whole, basis: context.basis(), steps }
+}

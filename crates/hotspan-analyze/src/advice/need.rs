@@ -1,0 +1,69 @@
+//! What data rules need, whether a trace has it, and how to record it.
+
+use hotspan_store::Category;
+
+use crate::advice::context::Context;
+
+/// A kind of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// Spans of torch operators.
+    Operators,
+    /// Shapes and types of their inputs.
+    Shapes,
+    /// Marks of the steps of the loop.
+    Steps,
+    /// Allocations and releases.
+    Memory,
+    /// Work of a device.
+    Device,
+    /// How many threads and cores there were.
+    Threads,
+}
+
+impl Need {
+    /// All kinds.
+    pub const ALL: [Self; 6] =
+        [Self::Operators, Self::Shapes, Self::Steps, Self::Memory, Self::Device, Self::Threads];
+
+    /// What people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Operators => "operators",
+            Self::Shapes => "input shapes and types",
+            Self::Steps => "steps",
+            Self::Memory => "memory events",
+            Self::Device => "device activity",
+            Self::Threads => "thread counts",
+        }
+    }
+
+    /// How it gets into a trace.
+    #[must_use]
+    pub fn how_to_record(self) -> &'static str {
+        match self {
+            Self::Operators => "record with activities=[ProfilerActivity.CPU]",
+            Self::Shapes => "record with record_shapes=True",
+            Self::Steps => "pass a schedule and call prof.step() after each step; three steps at least",
+            Self::Memory => "record with profile_memory=True",
+            Self::Device => "record with ProfilerActivity.CUDA (or XPU) on a machine that has a device",
+            Self::Threads => "record with hotspan.profiler, which notes them",
+        }
+    }
+
+    /// Whether the trace has it.
+    pub(crate) fn is_met(self, context: &Context<'_>) -> bool {
+        let trace = context.trace;
+        let has =
+            |wanted: fn(Category) -> bool| trace.spans().ids().any(|span| wanted(trace.span_category(span)));
+        match self {
+            Self::Operators => has(|category| category == Category::Operator),
+            Self::Shapes => trace.arg("Input Dims").occurs() && trace.arg("Input type").occurs(),
+            Self::Steps => context.steps.len() >= 3,
+            Self::Memory => trace.strings().find("[memory]").is_some(),
+            Self::Device => has(Category::is_device),
+            Self::Threads => context.threads().is_some(),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! `dtype-casts`: time spent converting between types.
+
+use crate::advice::context::Context;
+use crate::advice::finding::Tally;
+use crate::advice::{Confidence, Finding, Need, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "dtype-casts",
+    title: "Tensors are converted between types in the step",
+    finds: "Copies whose source and destination have different types: `.float()`, `.double()`, `.to(dtype)`, mixed types in one expression.",
+    costs: "A conversion reads and writes the whole tensor and computes nothing.",
+    fix: "Convert once, outside the loop; keep data, model and constants in one type (NumPy's double and Python's lists are the usual strangers).",
+    measured: "`aten::copy_` calls between two types, with what encloses them (`aten::to`); reported from 5 % of the time on. \
+        The gain is that time.",
+    needs: &[Need::Operators, Need::Shapes],
+    check,
+};
+
+fn check(context: &Context<'_>) -> Option<Finding> {
+    let mut tally = Tally::default();
+    let loading = context.inside("enumerate(Data");
+    for span in context.calls().filter(|&span| context.name(span) == "aten::copy_" && loading.of(span).is_none()) {
+        let types = context.types(span);
+        if let [to, from, ..] = types.as_slice()
+            && to != from
+            && ![to, from].iter().any(|kind| kind.is_empty() || *kind == "Scalar")
+        {
+            let outer = context.around(span).take_while(|&outer| matches!(context.name(outer), "aten::to" | "aten::_to_copy")).last();
+            tally.add(context, &format!("{from} to {to}"), span, context.time(outer.unwrap_or(span)));
+        }
+    }
+    let percent = context.percent(tally.time());
+    if percent < 5.0 {
+        return None;
+    }
+    let (count, time) = (tally.count(), tally.time());
+    Some(Finding {
+        message: format!("{percent:.0} % of {} goes to {count} conversions between types", context.basis()),
+        fix: "convert once, before the loop, and keep one type throughout".to_owned(),
+        evidence: tally.evidence(context),
+        gain: context.gain(time, "the time of the conversions"),
+        confidence: Confidence::High,
+    })
+}

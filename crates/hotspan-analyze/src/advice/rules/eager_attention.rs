@@ -1,0 +1,71 @@
+//! `eager-attention`: attention spelled out as product, softmax, product.
+
+use hotspan_store::SpanId;
+
+use crate::advice::context::{Context, part};
+use crate::advice::finding::Tally;
+use crate::advice::{Confidence, Finding, Need, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "eager-attention",
+    title: "Attention is computed step by step",
+    finds: "A batched product, a softmax over its result and another batched product, on one thread with little in between, and no \
+        `scaled_dot_product_attention` around them.",
+    costs: "The matrix of scores, with a row and a column per token, is written to memory and read again by scaling, mask, softmax and dropout, \
+        and kept for the backward pass. Its size grows with the square of the length.",
+    fix: "`torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=…, dropout_p=…, is_causal=…)`; for Hugging Face models \
+        `attn_implementation=\"sdpa\"`. `nn.MultiheadAttention`: `need_weights=False`.",
+    measured: "Time from the first product to the end of the second; reported from 5 % of the time on. The gain is half of it.",
+    needs: &[Need::Operators],
+    check,
+};
+
+const REACH: usize = 8;
+
+fn check(context: &Context<'_>) -> Option<Finding> {
+    let spans = context.trace.spans();
+    let fused = |span: SpanId| {
+        context.around(span).any(|outer| {
+            let name = context.name(outer);
+            name.contains("scaled_dot_product") || name.contains("_native_multi_head_attention")
+        })
+    };
+    // The products and softmaxes among the outermost calls of each thread.
+    let mut threads: Vec<Vec<SpanId>> = vec![Vec::new(); context.trace.tracks().len()];
+    for span in context.outermost_calls() {
+        threads[spans.track(span).index()].push(span);
+    }
+    let is_product = |span: &SpanId| {
+        let runs = |name: &str| matches!(name, "aten::bmm" | "aten::baddbmm");
+        let name = context.name(*span);
+        runs(name)
+            || (matches!(name, "aten::matmul" | "aten::einsum") && context.children(*span).iter().any(|&child| runs(context.name(child))))
+    };
+    let mut tally = Tally::default();
+    for calls in &threads {
+        for (place, &softmax) in calls.iter().enumerate() {
+            if !matches!(context.name(softmax), "aten::softmax" | "aten::_softmax") || fused(softmax) {
+                continue;
+            }
+            let before = calls[place.saturating_sub(REACH)..place].iter().rposition(is_product);
+            let after = calls[place + 1..calls.len().min(place + 1 + REACH)].iter().position(is_product);
+            if let (Some(before), Some(after)) = (before, after) {
+                let first = place.saturating_sub(REACH) + before;
+                let time = calls[first..=place + 1 + after].iter().map(|&span| context.time(span)).sum();
+                tally.add(context, "product, softmax, product", softmax, time);
+            }
+        }
+    }
+    let percent = context.percent(tally.time());
+    if percent < 5.0 {
+        return None;
+    }
+    let (count, time) = (tally.count(), tally.time());
+    Some(Finding {
+        message: format!("{percent:.0} % of {} is attention computed step by step ({count} times)", context.basis()),
+        fix: "use `torch.nn.functional.scaled_dot_product_attention`".to_owned(),
+        evidence: tally.evidence(context),
+        gain: context.gain(part(time, 0.5), "half of the time from the first product to the second"),
+        confidence: Confidence::Medium,
+    })
+}

@@ -1,0 +1,51 @@
+//! `thread-oversubscription`: more threads compute than there are cores.
+
+use hotspan_store::Duration;
+
+use crate::advice::context::{Context, part};
+use crate::advice::device::Intervals;
+use crate::advice::{Confidence, Evidence, Finding, Need, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "thread-oversubscription",
+    title: "More threads compute than there are cores",
+    finds: "More intra-op threads than cores the process may use (containers and batch systems give fewer than the machine has), \
+        or several Python threads that call operators side by side, each with all cores.",
+    costs: "Threads of one operator wait for each other at its end: when one has to wait for a core, all do. Times become erratic.",
+    fix: "`torch.set_num_threads(cores)`; with several computing threads or processes the cores divided by their number \
+        (`OMP_NUM_THREADS` for processes).",
+    measured: "Intra-op threads times the average number of Python threads that call operators at the same time, beside the cores that the process \
+        may use; reported from 1.5 times on. The gain is a quarter of the time in operators.",
+    needs: &[Need::Operators, Need::Threads],
+    check,
+};
+
+fn check(context: &Context<'_>) -> Option<Finding> {
+    let threads = context.threads()?;
+    let spans = context.trace.spans();
+    let calls: Vec<_> = context.outermost_calls().collect();
+    let union = Intervals::of(calls.iter().map(|&span| (spans.time(span), spans.end(span)))).length();
+    let sum: Duration = calls.iter().map(|&span| context.time(span)).sum();
+    if context.percent(union) < 10.0 || Need::Device.is_met(context) {
+        return None;
+    }
+    let at_once = (sum.0 as f64 / union.0.max(1) as f64).max(1.0);
+    let wanted = threads.torch as f64 * at_once;
+    if wanted < threads.cores as f64 * 1.5 {
+        return None;
+    }
+    let row = |what: String, time: Duration| Evidence { what, count: 1, time, bytes: None, at: None, span: None, source: None };
+    Some(Finding {
+        message: format!(
+            "{:.1} Python threads call operators at a time, each with {} threads, on {} cores",
+            at_once, threads.torch, threads.cores
+        ),
+        fix: format!("`torch.set_num_threads({})`", ((threads.cores as f64 / at_once) as u64).max(1)),
+        evidence: vec![
+            row("operators, all threads together".to_owned(), sum),
+            row("operators, each moment once".to_owned(), union),
+        ],
+        gain: context.gain(part(union, 0.25), "a quarter of the time in operators"),
+        confidence: Confidence::Medium,
+    })
+}
