@@ -51,10 +51,16 @@ class MemoryHolder(NamedTuple):
     operator: str
     bytes: int
     blocks: int
+    category: str
+    stack: list[str]
 
 
 class MemoryTimeline(NamedTuple):
-    """The memory of one device, counted from the start of the recording; times in nanoseconds."""
+    """The memory of one device; times in nanoseconds. What was there before counts where the trace tells of it.
+
+    Categories are ``parameter``, ``optimizer_state``, ``input``, ``temporary``, ``activation``, ``gradient``,
+    ``autograd_detail`` and ``unknown``.
+    """
 
     device_type: int
     device_index: int
@@ -62,6 +68,14 @@ class MemoryTimeline(NamedTuple):
     peak_bytes: int
     peak_ns: int
     holders: list[MemoryHolder]
+    peak_by_category: dict[str, int]
+
+
+class MemoryByCategory(NamedTuple):
+    """Bytes for each category at each of the times, in nanoseconds; a value holds until the next."""
+
+    times: list[int]
+    bytes: dict[str, list[int]]
 
 
 class Trace:
@@ -105,9 +119,30 @@ class Trace:
     def memory_timeline(self) -> list[MemoryTimeline]:
         """Return each device's memory over time, its peak, and who held it. Needs ``profile_memory=True``."""
         return [
-            MemoryTimeline(kind, index, held, peak, time, [MemoryHolder(*holder) for holder in holders])
-            for kind, index, held, peak, time, holders in self._core.memory_timeline()
+            MemoryTimeline(
+                kind,
+                index,
+                held,
+                peak,
+                time,
+                [MemoryHolder(*holder) for holder in holders],
+                dict(by_category),
+            )
+            for kind, index, held, peak, time, holders, by_category in self._core.memory_timeline()
         ]
+
+    def memory_by_category(self, points: int = 1_000_000) -> list[MemoryByCategory]:
+        """Return each device's memory by category over time, devices as in :meth:`memory_timeline`.
+
+        Fewer ``points`` keep the most that was held in each stretch of time: enough for a picture.
+        """
+        return [
+            MemoryByCategory(times, dict(lines)) for times, lines in self._core.memory_by_category(points)
+        ]
+
+    def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
+        """Write memory over time by category: ``.html``, ``.json``, ``.json.gz`` or ``.raw.json.gz``."""
+        self._core.export_memory_timeline(os.fspath(path), None if device is None else _device(device))
 
     def events(self) -> Events:
         """Return all spans, in file order; each is made when it is asked for."""
@@ -195,6 +230,17 @@ class Trace:
         return (
             f"<hotspan.Trace {self.format}, {self._core.span_count} spans, {self.wall_time_ns / 1e6:.3f} ms>"
         )
+
+
+# torch's numbers for the devices whose memory it reports.
+_DEVICE_TYPES = {"cpu": 0, "cuda": 1, "xpu": 12, "mps": 13, "hpu": 15, "mtia": 19, "privateuseone": 20}
+
+
+def _device(name: str) -> tuple[int, int]:
+    kind, _, index = name.partition(":")
+    if kind not in _DEVICE_TYPES or not (index.isdecimal() or name == kind):
+        raise ValueError(f"unknown device {name!r}; devices are named like 'cpu' and 'cuda:0'")
+    return _DEVICE_TYPES[kind], -1 if kind == "cpu" else int(index or 0)
 
 
 def open(path: str | os.PathLike[str]) -> Trace:

@@ -30,22 +30,22 @@ def test_the_peak_and_who_held_it(write_trace: Callable[..., Path]) -> None:
     events = [
         complete("aten::linear", 0, 10),
         complete("aten::empty", 1, 2),
-        memory(2, 100, 0xA),
+        memory(2, 100, 0xA00),
         complete("aten::relu", 20, 10),
-        memory(21, 50, 0xB),
-        memory(25, -100, 0xA),
-        memory(40, 30, 0xC),
+        memory(21, 50, 0xB00),
+        memory(25, -100, 0xA00),
+        memory(40, 30, 0xC00),
         complete("aten::linear", 50, 10),
-        memory(51, 100, 0xA),
-        memory(60, -100, 0xA),
-        memory(55, 7, 0xD, **{"Device Type": 1, "Device Id": 0}),
+        memory(51, 100, 0xA00),
+        memory(60, -100, 0xA00),
+        memory(55, 7, 0xD00, **{"Device Type": 1, "Device Id": 0}),
     ]
     cpu, cuda = hotspan.open(write_trace(events)).memory_timeline()
     assert (cpu.device_type, cpu.device_index) == (0, -1)
     assert [held for _, held in cpu.held] == [100, 150, 50, 80, 180, 80]
     assert cpu.peak_bytes == 180
     assert cpu.peak_ns == dict(map(reversed, cpu.held))[180]
-    assert [tuple(holder) for holder in cpu.holders] == [
+    assert [holder[:3] for holder in cpu.holders] == [
         ("aten::linear", 100, 1),
         ("aten::relu", 50, 1),
         ("", 30, 1),
@@ -74,3 +74,21 @@ def test_a_recording() -> None:
         "aten::ones": 24_000,
         "aten::neg": 20_000,
     }
+
+
+def test_the_stack_of_who_held_it() -> None:
+    pytest.importorskip("torch")
+    import torch
+
+    from hotspan.profiler import ProfilerActivity, profile
+
+    def allocate_a_lot() -> object:
+        return torch.ones(100_000)
+
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, with_stack=True) as prof:
+        kept = allocate_a_lot()
+    del kept
+    (cpu,) = prof.trace.memory_timeline()
+    (holder,) = [holder for holder in cpu.holders if holder.bytes == 400_000]
+    assert holder.operator == "aten::ones"
+    assert any("allocate_a_lot" in entry for entry in holder.stack), holder.stack

@@ -10,6 +10,7 @@
 //! | [`nesting`] | which call encloses which, per thread |
 //! | [`launches`] | which operator launched which device work |
 //! | [`memory`] | how many bytes a span allocated and released |
+//! | [`mod@memory_blocks`] | allocations with their releases, and what they were used for |
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
 //! | [`flops`] | how many floating point operations an operator stands for |
 //! | [`averages`] | torch's `key_averages()` |
@@ -48,6 +49,8 @@ pub mod launch_calls;
 pub mod launch_statistics;
 pub mod launches;
 pub mod memory;
+pub mod memory_blocks;
+pub mod memory_category;
 pub mod memory_timeline;
 pub mod nesting;
 pub mod overview;
@@ -64,9 +67,12 @@ pub mod utilisation;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use kernels::{KernelRow, Kernels, kernels};
+pub use memory_blocks::MemoryDevice;
+pub use memory_category::MemoryCategory;
 pub use memory_timeline::{DeviceTimeline, memory_timeline};
 pub use overview::{Overview, overview};
 pub use report::{Align, Cell, Column, Table, Unit};
+pub use report::{Align, Cell, Column, Line, Series, Table, Unit};
 pub use summary::{Summary, summary};
 pub use table::{TableError, TableOptions, TimeUnit, table};
 pub use wall_time::{Activity, WallTime, wall_time};

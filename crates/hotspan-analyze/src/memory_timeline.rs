@@ -1,31 +1,47 @@
-//! Memory over time: how much of each device was held, when it was most, and which operators held it then.
+//! Memory over time: how much of each device was held and for what, when it was most, and who held it then.
 //!
-//! Counted from the start of the recording: what was there before is not in the trace, so releasing it goes below zero.
+//! Blocks and their uses come from [`crate::memory_blocks`]. What was there before the recording counts only where the
+//! trace tells of it.
 
 use hashbrown::HashMap;
-use hotspan_store::{Bytes, SpanId, Timestamp, Trace};
+use hotspan_store::{Bytes, Category, SpanId, Timestamp, Trace};
 
+use crate::averages::stacks::Stacks;
 use crate::events::Events;
+use crate::memory_blocks::{Blocks, MemoryDevice, memory_blocks};
+use crate::memory_category::MemoryCategory;
 use crate::nesting::Nesting;
+use crate::report::{Cell, Column, Line, Series, Table, Unit};
 
-/// A device by torch's numbers for its kind and its index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MemoryDevice {
-    /// torch's `DeviceType`: 0 is the CPU, 1 is CUDA.
-    pub kind: i64,
-    /// Which one; -1 for the CPU.
-    pub index: i64,
-}
+/// Longer stacks are cut at the outer end.
+const STACK_DEPTH: usize = 64;
 
 /// Memory that one operator held at the peak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The operator that allocated it, empty when none was running.
+    /// The operator that allocated it, empty when none was running or it was there before.
     pub operator: String,
     /// How much.
     pub bytes: Bytes,
     /// In how many blocks.
     pub blocks: u64,
+    /// What it is used for.
+    pub category: MemoryCategory,
+    /// Where in the Python program it was allocated, innermost first, when stacks were recorded.
+    pub stack: Vec<String>,
+}
+
+/// Memory that begins or ends to be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryChange {
+    /// When.
+    pub time: Timestamp,
+    /// How much; negative when it was released.
+    pub bytes: Bytes,
+    /// What it is used for.
+    pub category: MemoryCategory,
+    /// Whether it was there before the recording.
+    pub is_earlier: bool,
 }
 
 /// The memory of one device.
@@ -33,68 +49,178 @@ pub struct Holder {
 pub struct DeviceTimeline {
     /// Which device.
     pub device: MemoryDevice,
-    /// Bytes held after each allocation and release, in order of time.
-    pub held: Vec<(Timestamp, Bytes)>,
+    /// Allocations and releases, in order of time.
+    pub changes: Vec<MemoryChange>,
     /// The most that was held.
     pub peak: Bytes,
     /// When that was.
     pub peak_time: Timestamp,
+    /// How much of it was used for what, in the order of [`MemoryCategory::ALL`].
+    pub peak_use: [Bytes; 8],
     /// Who held it, most first.
     pub holders: Vec<Holder>,
-}
-
-struct Report {
-    time: Timestamp,
-    device: MemoryDevice,
-    address: i64,
-    bytes: i64,
-    operator: Option<SpanId>,
 }
 
 /// The memory of each device over time, in order of the devices.
 #[must_use]
 pub fn memory_timeline(trace: &Trace) -> Vec<DeviceTimeline> {
-    let reports = reports(trace);
-    let mut devices: Vec<MemoryDevice> = reports.iter().map(|report| report.device).collect();
+    let found = memory_blocks(trace);
+    let mut devices: Vec<MemoryDevice> = found.blocks.iter().map(|block| block.device).collect();
     devices.sort_unstable();
     devices.dedup();
-    devices.into_iter().map(|device| timeline(trace, device, &reports)).collect()
+    let stacks = recorded_stacks(trace);
+    devices.into_iter().map(|device| timeline(trace, device, &found, stacks.as_ref())).collect()
 }
 
-fn timeline(trace: &Trace, device: MemoryDevice, reports: &[Report]) -> DeviceTimeline {
-    let mine = || reports.iter().filter(|report| report.device == device);
-    let mut held = Vec::new();
-    let (mut sum, mut peak, mut peak_time, mut peak_at) = (0_i64, 0_i64, Timestamp(0), 0_usize);
-    for (position, report) in mine().enumerate() {
-        sum = sum.saturating_add(report.bytes);
-        held.push((report.time, Bytes(sum)));
+impl DeviceTimeline {
+    /// Bytes held after each change.
+    pub fn held(&self) -> impl Iterator<Item = (Timestamp, Bytes)> {
+        self.changes.iter().scan(Bytes(0), |sum, change| {
+            *sum += change.bytes;
+            Some((change.time, *sum))
+        })
+    }
+
+    /// Bytes held for each use after each moment at which something changed; the moments are `step` nanoseconds long.
+    #[must_use]
+    pub fn by_category(&self, step: i64) -> Vec<(Timestamp, [Bytes; 8])> {
+        let step = step.max(1);
+        let mut points: Vec<(Timestamp, [Bytes; 8])> = Vec::new();
+        for change in &self.changes {
+            let time = Timestamp(change.time.0.div_euclid(step) * step);
+            match points.last().copied() {
+                Some((last, _)) if last == time => {}
+                Some((_, sums)) => points.push((time, sums)),
+                None => points.push((time, [Bytes(0); 8])),
+            }
+            if let Some((_, sums)) = points.last_mut() {
+                sums[change.category.index()] += change.bytes;
+            }
+        }
+        points
+    }
+
+    /// The same as lines over time for a picture: at most `points` moments, each with the most that was held in its time.
+    #[must_use]
+    pub fn series(&self, points: usize) -> Series {
+        let all = self.by_category(1);
+        let total = |sums: &[Bytes; 8]| sums.iter().copied().sum::<Bytes>();
+        let bounds = all.first().zip(all.last()).map_or((0, 0), |(first, last)| (first.0.0, last.0.0));
+        let width = (bounds.1.saturating_sub(bounds.0) / points.max(1) as i64).saturating_add(1);
+        let mut times: Vec<Timestamp> = Vec::new();
+        let mut sums: Vec<[Bytes; 8]> = Vec::new();
+        let mut bucket = i64::MIN;
+        for (time, held) in &all {
+            let place = time.0.saturating_sub(bounds.0) / width;
+            if place == bucket && all.len() > points {
+                if let (Some(shown), Some(shown_time)) = (sums.last_mut(), times.last_mut())
+                    && total(held) >= total(shown)
+                {
+                    (*shown, *shown_time) = (*held, *time);
+                }
+                continue;
+            }
+            bucket = place;
+            times.push(*time);
+            sums.push(*held);
+        }
+        let line = |category: MemoryCategory| Line {
+            key: category.key().to_owned(),
+            title: category.title().to_owned(),
+            values: sums.iter().map(|held| held[category.index()].0).collect(),
+        };
+        let used = MemoryCategory::ALL.into_iter().map(line);
+        Series {
+            title: format!("Memory of {}", self.device.name()),
+            unit: Unit::Bytes,
+            times,
+            lines: used.filter(|line| line.values.iter().any(|&value| value != 0)).collect(),
+        }
+    }
+
+    /// Who held the peak, as a table.
+    #[must_use]
+    pub fn report(&self) -> Table {
+        let holders = || self.holders.iter();
+        let mut table = Table::new(&format!("Held at the peak of {}", self.device.name()));
+        let operator = |holder: &Holder| match holder.operator.as_str() {
+            "" => Cell::text("(outside of operators)"),
+            name => Cell::text(name),
+        };
+        table.add_column(Column::text("operator", "Allocated by"), holders().map(operator));
+        table.add_column(
+            Column::text("category", "Used for"),
+            holders().map(|holder| Cell::text(holder.category.title())),
+        );
+        table.add_column(Column::bytes("bytes", "Bytes"), holders().map(|holder| Cell::Bytes(holder.bytes)));
+        table.add_column(
+            Column::count("blocks", "Blocks"),
+            holders().map(|holder| Cell::Count(holder.blocks)),
+        );
+        if holders().any(|holder| !holder.stack.is_empty()) {
+            let place =
+                |holder: &Holder| holder.stack.first().map_or(Cell::Missing, |entry| Cell::text(entry));
+            table.add_column(Column::text("stack", "Called from"), holders().map(place));
+        }
+        table
+    }
+}
+
+fn timeline(trace: &Trace, device: MemoryDevice, found: &Blocks, stacks: Option<&Stacks>) -> DeviceTimeline {
+    let mine = || found.changes.iter().filter(|change| found.blocks[change.block].device == device);
+    let mut changes = Vec::new();
+    let (mut sum, mut peak, mut peak_time, mut peak_at) = (Bytes(0), Bytes(0), Timestamp(0), 0_usize);
+    for (position, change) in mine().enumerate() {
+        let block = &found.blocks[change.block];
+        let bytes = if change.is_release { Bytes(block.bytes.0.saturating_neg()) } else { block.bytes };
+        let is_earlier = !change.is_release && block.allocated.is_none();
+        changes.push(MemoryChange { time: change.time, bytes, category: block.category, is_earlier });
+        sum += bytes;
         if position == 0 || sum > peak {
-            (peak, peak_time, peak_at) = (sum, report.time, position);
+            (peak, peak_time, peak_at) = (sum, change.time, position);
         }
     }
-    let mut live: HashMap<i64, &Report> = HashMap::new();
-    for report in mine().take(peak_at + 1) {
-        if report.bytes > 0 {
-            live.insert(report.address, report);
+    let mut live: Vec<usize> = Vec::new();
+    let mut released = vec![false; found.blocks.len()];
+    mine().take(peak_at + 1).for_each(|change| {
+        if change.is_release {
+            released[change.block] = true;
         } else {
-            live.remove(&report.address);
+            live.push(change.block);
         }
+    });
+    live.retain(|&block| !released[block]);
+    let mut peak_use = [Bytes(0); 8];
+    for &block in &live {
+        peak_use[found.blocks[block].category.index()] += found.blocks[block].bytes;
     }
-    DeviceTimeline { device, held, peak: Bytes(peak), peak_time, holders: holders(trace, &live) }
+    let holders = holders(trace, found, &live, stacks);
+    DeviceTimeline { device, changes, peak, peak_time, peak_use, holders }
 }
 
-fn holders(trace: &Trace, live: &HashMap<i64, &Report>) -> Vec<Holder> {
-    let mut blocks: Vec<&&Report> = live.values().collect();
-    blocks.sort_unstable_by_key(|report| (report.time, report.address));
-    let mut places: HashMap<&str, usize> = HashMap::new();
+/// Blocks that share operator, use and stack are one holder.
+fn holders(trace: &Trace, found: &Blocks, live: &[usize], stacks: Option<&Stacks>) -> Vec<Holder> {
+    let mut places: HashMap<(&str, MemoryCategory, &str, u32), usize> = HashMap::new();
     let mut holders: Vec<Holder> = Vec::new();
-    for report in blocks {
-        let operator = report.operator.map_or("", |span| trace.span_name(span));
-        let place = *places.entry(operator).or_insert_with(|| {
-            holders.push(Holder { operator: operator.to_owned(), bytes: Bytes(0), blocks: 0 });
+    for &block in live {
+        let block = &found.blocks[block];
+        let name = |span: Option<SpanId>| span.map_or("", |span| trace.span_name(span));
+        let (operator, function) = (name(block.operator), name(block.function));
+        let called = block.function.or(block.operator);
+        let stack = called.zip(stacks).map_or(0, |(span, stacks)| stacks.id(span));
+        let place = *places.entry((operator, block.category, function, stack)).or_insert_with(|| {
+            let own = Some(function).filter(|name| !name.is_empty()).map(str::to_owned);
+            let around = stacks.map_or(&[][..], |stacks| stacks.entries(stack));
+            holders.push(Holder {
+                operator: operator.to_owned(),
+                bytes: Bytes(0),
+                blocks: 0,
+                category: block.category,
+                stack: own.into_iter().chain(around.iter().cloned()).collect(),
+            });
             holders.len() - 1
         });
-        holders[place].bytes.0 = holders[place].bytes.0.saturating_add(report.bytes);
+        holders[place].bytes += block.bytes;
         holders[place].blocks += 1;
     }
     holders.sort_by(|left, right| {
@@ -103,44 +229,12 @@ fn holders(trace: &Trace, live: &HashMap<i64, &Report>) -> Vec<Holder> {
     holders
 }
 
-/// Every `[memory]` instant in order of time, with the operator that ran around it.
-fn reports(trace: &Trace) -> Vec<Report> {
-    let Some(name) = trace.strings().find("[memory]") else { return Vec::new() };
-    let [bytes, kind, index, address] =
-        ["Bytes", "Device Type", "Device Id", "Addr"].map(|key| trace.arg(key));
-    let mut instants: Vec<_> = trace.instants().events().filter(|event| event.name == name).collect();
-    instants.sort_by_key(|event| event.time);
+fn recorded_stacks(trace: &Trace) -> Option<Stacks> {
+    let has_python = trace.categories().any(|(_, _, category)| category == Category::PythonFunction);
+    if !has_python && !trace.arg("Call stack").occurs() {
+        return None;
+    }
     let events = Events::of(trace);
     let nesting = Nesting::of(trace, &events);
-    let spans = trace.spans();
-    let mut starting = nesting.order().iter().copied().filter(|&span| events.role(span).is_host()).peekable();
-    let mut open: Vec<Vec<SpanId>> = vec![Vec::new(); trace.tracks().len()];
-    let mut reports = Vec::with_capacity(instants.len());
-    for instant in instants {
-        while let Some(span) = starting.next_if(|&span| spans.time(span) <= instant.time) {
-            let open = &mut open[spans.track(span).index()];
-            while open.last().is_some_and(|&last| spans.end(last) < spans.time(span)) {
-                open.pop();
-            }
-            open.push(span);
-        }
-        let around = &mut open[instant.track.index()];
-        while around.last().is_some_and(|&last| spans.end(last) < instant.time) {
-            around.pop();
-        }
-        // `aten::empty` says nothing: who called it wanted the memory.
-        let telling = around.iter().rev().find(|&&span| !trace.span_name(span).starts_with("aten::empty"));
-        let Some(amount) = bytes.int(instant.args) else { continue };
-        reports.push(Report {
-            time: instant.time,
-            device: MemoryDevice {
-                kind: kind.int(instant.args).unwrap_or(0),
-                index: index.int(instant.args).unwrap_or(-1),
-            },
-            address: address.int(instant.args).unwrap_or(0),
-            bytes: amount,
-            operator: telling.or(around.last()).copied(),
-        });
-    }
-    reports
+    Some(Stacks::of(trace, &events, &nesting, STACK_DEPTH))
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use hotspan_store::{Bytes, Duration};
+use hotspan_store::{Bytes, Duration, Timestamp};
 
 /// A value with its type.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,6 +186,30 @@ impl Table {
         cells.resize(self.columns.len(), Cell::Missing);
         self.rows.push(cells);
     }
+}
+
+/// One line of a [`Series`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What programs call it.
+    pub key: String,
+    /// What people call it.
+    pub title: String,
+    /// A value for each of the times; it holds until the next.
+    pub values: Vec<i64>,
+}
+
+/// Values over time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// What it shows.
+    pub title: String,
+    /// What the values count.
+    pub unit: Unit,
+    /// When they changed.
+    pub times: Vec<Timestamp>,
+    /// The lines.
+    pub lines: Vec<Line>,
 }
 
 #[cfg(test)]

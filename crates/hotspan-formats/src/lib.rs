@@ -13,5 +13,5 @@ mod output;
 
 pub use error::{ExportError, ImportError, OpenError};
 pub use export::{EXPORTERS, Exporter, save};
-pub use import::{IMPORTERS, Importer, Sniff, open, open_with, read};
+pub use import::{IMPORTERS, Importer, Sniff, open, open_adding, open_with, read};
 pub use input::{Input, Progress};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use hotspan_collect::clock::{self, Ticks};
-use hotspan_collect::torch::{Options, Session, Shim, TorchInstall};
+use hotspan_collect::torch::{Mark, MarkedBlock, Options, Session, Shim, TorchInstall};
 use pyo3::prelude::*;
 
 use crate::error::{CollectError, from_collect};
@@ -25,6 +25,28 @@ pub(crate) fn load_torch_hooks(py: Python<'_>, torch_root: PathBuf) -> PyResult<
 #[pyfunction]
 pub(crate) fn clock_now() -> u64 {
     clock::now().0
+}
+
+/// A time, a thread of the system, a role of tensors (or `forward_begin`, `forward_end`), and the tensors' memory: device
+/// type, device index, address, bytes.
+pub(crate) type PyMark = (u64, i64, String, Vec<(i64, i64, u64, u64)>);
+
+pub(crate) fn mark(what: String, blocks: Vec<(i64, i64, u64, u64)>) -> Mark {
+    match what.as_str() {
+        "forward_begin" | "forward_end" => Mark::Forward { begins: what == "forward_begin" },
+        _ => Mark::Tensors {
+            role: what,
+            blocks: blocks
+                .into_iter()
+                .map(|(device_type, device_index, address, bytes)| MarkedBlock {
+                    device_type,
+                    device_index,
+                    address,
+                    bytes,
+                })
+                .collect(),
+        },
+    }
 }
 
 /// A running recording of torch operators. Dropping it ends it.
@@ -58,10 +80,14 @@ impl PyRecorder {
     }
 
     /// Ends the recording; what was recorded, with this metadata (keys and JSON texts), is a trace.
-    fn stop(&self, py: Python<'_>, metadata: Vec<(String, String)>) -> PyResult<PyTrace> {
+    /// Marks say what tensors are, by readings of the recording clock.
+    fn stop(&self, py: Python<'_>, metadata: Vec<(String, String)>, marks: Vec<PyMark>) -> PyResult<PyTrace> {
         let stopped = py.detach(|| {
             let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-            let mut builder = session.stop().into_builder();
+            let marks = marks
+                .into_iter()
+                .map(|(time, thread, what, blocks)| (Ticks(time), thread, mark(what, blocks)));
+            let mut builder = session.stop().with_marks(marks).into_builder();
             for (key, json) in &metadata {
                 builder.metadata.set(key, json);
             }
@@ -78,6 +104,11 @@ impl PyRecorder {
     /// Pauses or resumes.
     fn toggle(&self, record: bool) {
         self.with(|session| session.toggle(record));
+    }
+
+    /// Stops recording memory, for good, so that torch.profiler can start.
+    fn release_memory(&self) {
+        self.with(Session::release_memory);
     }
 
     /// Adds a range of the calling thread, between two readings of the recording clock.

@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use crate::spans::PySpans;
     #[pymodule_export]
-    use crate::trace::{PyTrace, open};
+    use crate::trace::{PyTrace, open, open_recording};
 
     #[pymodule_export]
     use super::run_cli;

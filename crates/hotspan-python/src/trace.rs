@@ -5,15 +5,19 @@ use std::sync::Arc;
 
 use hotspan_analyze::averages::{GroupBy, KeyAverages};
 use hotspan_analyze::kernels::kernels;
-use hotspan_analyze::memory_timeline::memory_timeline;
+use hotspan_analyze::memory_timeline::{Holder, memory_timeline};
 use hotspan_analyze::summary::summary;
-use hotspan_formats::export::{chrome, hotspan as native};
-use hotspan_formats::{Exporter, open_with, save};
-use hotspan_store::{Trace, spans_batch};
+use hotspan_analyze::{MemoryCategory, MemoryDevice};
+use hotspan_collect::torch::push_mark;
+use hotspan_formats::export::{chrome, hotspan as native, memory};
+use hotspan_formats::{Exporter, open_adding, open_with, save};
+use hotspan_store::{Timestamp, Trace, spans_batch};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::advice::{AdviceRows, ask};
 use crate::averages::PyKeyAverages;
+use crate::collect::{PyMark, mark};
 use crate::enter::Interruptible;
 use crate::error::{HotspanError, from_export, from_open};
 use crate::events::PyEvents;
@@ -40,6 +44,21 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<PyTrace> {
     }
 }
 
+/// Opens a trace that this process recorded, and adds marks of its tensors, by Unix time in nanoseconds.
+#[pyfunction]
+pub(crate) fn open_recording(py: Python<'_>, path: PathBuf, marks: Vec<PyMark>) -> PyResult<PyTrace> {
+    let opened = py.detach(|| {
+        open_adding(&path, &mut (), |builder| {
+            let base = builder.clock.base_unix.unwrap_or(0);
+            for (time, thread, what, blocks) in marks {
+                let time = Timestamp((time as i64).saturating_sub(base));
+                push_mark(builder, std::process::id(), thread, time, &mark(what, blocks));
+            }
+        })
+    });
+    opened.map(PyTrace::new).map_err(|error| from_open(&error))
+}
+
 impl PyTrace {
     pub(crate) fn new(trace: Trace) -> Self {
         Self { trace: Arc::new(trace) }
@@ -53,8 +72,14 @@ impl PyTrace {
 /// A kernel's name, calls, total, shortest and longest run, the times in microseconds.
 type KernelRow = (String, u64, f64, f64, f64);
 
-/// A device's kind and index; times and bytes held; the peak's bytes and time; who held it: name, bytes, blocks.
-type MemoryRow = (i64, i64, Vec<(i64, i64)>, i64, i64, Vec<(String, i64, u64)>);
+/// Who held memory: name, bytes, blocks, category, stack.
+type HolderRow = (String, i64, u64, &'static str, Vec<String>);
+
+/// A device's kind and index; times and bytes held; the peak's bytes and time; who held it; the peak's bytes by category.
+type MemoryRow = (i64, i64, Vec<(i64, i64)>, i64, i64, Vec<HolderRow>, Vec<(&'static str, i64)>);
+
+/// Times, and for each category its bytes at these times.
+type CategoryRow = (Vec<i64>, Vec<(String, Vec<i64>)>);
 
 #[pymethods]
 impl PyTrace {
@@ -94,10 +119,13 @@ impl PyTrace {
     fn memory_timeline(&self, py: Python<'_>) -> Vec<MemoryRow> {
         let devices = py.detach(|| memory_timeline(&self.trace));
         let row = |timeline: hotspan_analyze::DeviceTimeline| {
-            let held = timeline.held.into_iter().map(|(time, bytes)| (time.0, bytes.0)).collect();
-            let holder = |holder: hotspan_analyze::memory_timeline::Holder| {
-                (holder.operator, holder.bytes.0, holder.blocks)
+            let held = timeline.held().map(|(time, bytes)| (time.0, bytes.0)).collect();
+            let holder = |holder: Holder| {
+                let Holder { operator, bytes, blocks, category, stack } = holder;
+                (operator, bytes.0, blocks, category.key(), stack)
             };
+            let used = |category: MemoryCategory| (category.key(), timeline.peak_use[category.index()].0);
+            let peak_use = MemoryCategory::ALL.into_iter().map(used).filter(|used| used.1 != 0).collect();
             let holders = timeline.holders.into_iter().map(holder).collect();
             (
                 timeline.device.kind,
@@ -106,9 +134,21 @@ impl PyTrace {
                 timeline.peak.0,
                 timeline.peak_time.0,
                 holders,
+                peak_use,
             )
         };
         devices.into_iter().map(row).collect()
+    }
+
+    /// Bytes by category over time, for each device in the same order; at most `points` moments.
+    fn memory_by_category(&self, py: Python<'_>, points: usize) -> Vec<CategoryRow> {
+        let series: Vec<_> = py
+            .detach(|| memory_timeline(&self.trace).iter().map(|timeline| timeline.series(points)).collect());
+        let row = |series: hotspan_analyze::Series| {
+            let lines = series.lines.into_iter().map(|line| (line.key, line.values)).collect();
+            (series.times.into_iter().map(|time| time.0).collect(), lines)
+        };
+        series.into_iter().map(row).collect()
     }
 
     /// The spans one by one.
@@ -125,6 +165,33 @@ impl PyTrace {
 
     fn export_chrome_trace(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.write(py, &chrome::Chrome, &path)
+    }
+
+    /// Memory over time as a file: a page, or one of torch's two JSON layouts, by the end of its name. A device is a type
+    /// and an index.
+    #[pyo3(signature = (path, device))]
+    fn export_memory_timeline(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        device: Option<(i64, i64)>,
+    ) -> PyResult<()> {
+        let device = device.map(|(kind, index)| MemoryDevice { kind, index });
+        let name = path.to_string_lossy().into_owned();
+        let exporter: Box<dyn Exporter> = match name.trim_end_matches(".gz") {
+            name if name.ends_with(".html") => Box::new(memory::MemoryHtml(device)),
+            name if name.ends_with(".raw.json") => Box::new(memory::MemoryRaw(device)),
+            name if name.ends_with(".json") => Box::new(memory::MemoryJson(device)),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "{name}: the end of the name says what to write; known ones: .html, .json, .json.gz, .raw.json.gz"
+                )));
+            }
+        };
+        py.detach(|| save(&self.trace, &*exporter, &path)).map_err(|error| match error.error.kind() {
+            std::io::ErrorKind::InvalidInput => PyValueError::new_err(error.error.to_string()),
+            _ => from_export(&error),
+        })
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {

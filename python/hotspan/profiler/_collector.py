@@ -21,6 +21,7 @@ from hotspan._core import CollectError
 from hotspan.profiler._modules import ModuleCalls
 from hotspan.profiler._notices import say_once
 from hotspan.profiler._request import Request, device_of
+from hotspan.profiler._tensors import TensorMarks
 
 
 class Collector(Protocol):
@@ -41,6 +42,9 @@ class Collector(Protocol):
     def toggle(self, record: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pause or resume."""
 
+    def look(self) -> None:
+        """See what the program's tensors are now: a step of its loop has ended."""
+
 
 class NativeCollector:
     """hotspan's own collector."""
@@ -49,6 +53,7 @@ class NativeCollector:
         self._request = request
         self._recorder: _core.Recorder | None = None
         self._modules: ModuleCalls | None = None
+        self._tensors: TensorMarks | None = None
 
     def prepare(self) -> None:
         """Load the hooks of the installed torch; the first time, compile them."""
@@ -65,13 +70,16 @@ class NativeCollector:
             self._recorder.toggle(False)
         if request.modules:
             self._modules = ModuleCalls(self._recorder)
+        if request.memory:
+            self._tensors = TensorMarks(_core.clock_now)
 
     def stop(self, metadata: dict[str, str]) -> _core.Trace:
         """End, and return what was recorded."""
+        marks = self._tensors.remove() if self._tensors is not None else []
         recorder = self._end()
         if recorder is None:
             raise CollectError("nothing is being recorded")
-        return recorder.stop(list(metadata.items()))
+        return recorder.stop(list(metadata.items()), marks)
 
     def discard(self) -> None:
         """End, and forget."""
@@ -84,10 +92,18 @@ class NativeCollector:
         if self._recorder is not None and ProfilerActivity.CPU in activities:
             self._recorder.toggle(record)
 
+    def look(self) -> None:
+        """Mark the gradients that are there."""
+        if self._tensors is not None:
+            self._tensors.look()
+
     def _end(self) -> _core.Recorder | None:
         if self._modules is not None:
             self._modules.remove()
             self._modules = None
+        if self._tensors is not None:
+            self._tensors.remove()
+            self._tensors = None
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             _tell_torch(False)

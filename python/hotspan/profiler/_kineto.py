@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hotspan import _core
 from hotspan._core import CollectError
 from hotspan.profiler._experimental import with_call_stacks
 from hotspan.profiler._request import Request
+from hotspan.profiler._tensors import TensorMarks
 
 
 class KinetoCollector:
@@ -23,6 +25,7 @@ class KinetoCollector:
         self._request = request
         self._profile: Any = None
         self._is_running = False
+        self._tensors: TensorMarks | None = None
 
     def prepare(self) -> None:
         """Let torch set up what it needs; CUPTI takes its time."""
@@ -49,17 +52,20 @@ class KinetoCollector:
         self.prepare()
         self._profile.start_trace()
         self._is_running = True
+        if self._request.memory:
+            self._tensors = TensorMarks(time.time_ns)
 
     def stop(self, metadata: dict[str, str]) -> _core.Trace:
         """End, and read what torch exports."""
         if not self._is_running:
             raise CollectError("nothing is being recorded")
+        marks = self._tensors.remove() if self._tensors is not None else []
         self._end()
         with tempfile.TemporaryDirectory(prefix="hotspan-") as folder:
             path = Path(folder) / "recording.pt.trace.json"
             self._profile.export_chrome_trace(str(path))
             self._profile = None
-            return _core.open(str(path)).with_metadata(list(metadata.items()))
+            return _core.open_recording(str(path), marks).with_metadata(list(metadata.items()))
 
     def discard(self) -> None:
         """End, and forget."""
@@ -80,6 +86,14 @@ class KinetoCollector:
         if self._profile is not None:
             self._profile.toggle_collection_dynamic(record, activities)
 
+    def look(self) -> None:
+        """Mark the gradients that are there."""
+        if self._tensors is not None:
+            self._tensors.look()
+
     def _end(self) -> None:
         self._is_running = False
+        if self._tensors is not None:
+            self._tensors.remove()
+            self._tensors = None
         self._profile.stop_trace()

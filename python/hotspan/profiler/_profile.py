@@ -121,6 +121,8 @@ class profile(Results):  # noqa: N801 (torch's name)
     def step(self) -> None:
         """Say that the next step of the loop begins."""
         self._close_step()
+        if self._is_recording and self._collector is not None:
+            self._collector.look()
         before = self.current_action
         scheduled = self._scheduled(self.step_num + 1)
         self.step_num += 1

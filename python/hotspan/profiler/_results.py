@@ -105,6 +105,14 @@ class Results:
         lines = [f"{stack} {int(value)}\n" for stack, value in sums.items() if int(value) > 0]
         Path(path).write_text("".join(lines))
 
+    def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
+        """Write memory over time by category: ``.html`` (a page with a picture), ``.json`` or ``.json.gz`` (times and
+        sizes), ``.raw.json.gz`` (single allocations). Needs ``profile_memory=True``, and nothing else.
+
+        ``device`` is ``"cpu"``, ``"cuda:0"`` …; by default the first accelerator that the trace has, or the CPU.
+        """
+        self.trace.export_memory_timeline(path, device)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a ``.hotspan`` file."""
         self.trace.save(path)

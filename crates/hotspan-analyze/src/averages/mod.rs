@@ -8,7 +8,7 @@ mod device;
 mod distribution;
 mod key;
 mod report;
-mod stacks;
+pub(crate) mod stacks;
 
 use hotspan_store::{Bytes, Duration, Trace};
 

@@ -27,13 +27,13 @@ fn is_interesting(entry: &str) -> bool {
 }
 
 /// The top of the stack of every event. Id 0 is the empty stack.
-pub(super) struct Stacks {
+pub(crate) struct Stacks {
     ids: Vec<u32>,
     distinct: Vec<Vec<String>>,
 }
 
 impl Stacks {
-    pub(super) fn of(trace: &Trace, events: &Events, nesting: &Nesting, depth: usize) -> Self {
+    pub(crate) fn of(trace: &Trace, events: &Events, nesting: &Nesting, depth: usize) -> Self {
         let mut interner = Interner::new(depth);
         let recorded = trace.arg("Call stack");
         let mut ids = if recorded.occurs() {
@@ -50,11 +50,11 @@ impl Stacks {
         Self { ids, distinct: interner.distinct }
     }
 
-    pub(super) fn id(&self, span: SpanId) -> u32 {
+    pub(crate) fn id(&self, span: SpanId) -> u32 {
         self.ids[span.index()]
     }
 
-    pub(super) fn entries(&self, id: u32) -> &[String] {
+    pub(crate) fn entries(&self, id: u32) -> &[String] {
         &self.distinct[id as usize]
     }
 }

@@ -10,6 +10,7 @@ use hotspan_store::{
 use crate::clock::{Calibration, Ticks};
 use crate::torch::abi::{self, Block, Functions, Record};
 use crate::torch::inputs::{self, Keyword};
+use crate::torch::marks::push_mark;
 use crate::torch::session::{AddedSpan, Recording};
 use crate::torch::threads::ThreadRecording;
 
@@ -123,7 +124,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     };
     converter.describe(&recording);
     let process = Ident::Int(i64::from(recording.process));
-    let Recording { threads, mut added, started, stopped, .. } = recording;
+    let Recording { threads, mut added, marks, started, stopped, process: number, .. } = recording;
     added.sort_by_key(|span| span.start);
     for thread in threads {
         let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.os_thread);
@@ -136,6 +137,10 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
         added = others;
         let track = converter.track(process, os_thread, "");
         converter.added(track, mine);
+    }
+    for (ticks, os_thread, mark) in marks {
+        let time = converter.time(ticks.0);
+        push_mark(&mut converter.builder, number, os_thread, time, &mark);
     }
     converter.arrows();
     converter.window(started, stopped);

@@ -15,7 +15,7 @@
 //!
 //! [`install`] finds torch, [`build`] compiles the C++ shim against its headers, [`shim`] loads it. [`session`] starts and
 //! stops, [`threads`] owns the buffers that the shim writes to (layout: [`abi`]), [`convert`] and [`inputs`] turn records
-//! into the trace that importing an export of torch.profiler would give.
+//! into the trace that importing an export of torch.profiler would give. [`marks`] adds what the program's tensors are.
 
 mod abi;
 mod build;
@@ -23,11 +23,13 @@ mod convert;
 mod error;
 mod inputs;
 mod install;
+mod marks;
 mod session;
 mod shim;
 mod threads;
 
 pub use error::CollectError;
 pub use install::TorchInstall;
+pub use marks::{Mark, MarkedBlock, push_mark};
 pub use session::{Options, Recording, Session};
 pub use shim::Shim;

@@ -10,7 +10,7 @@ use crate::clock::{self, Calibration, ClockStart, Ticks};
 use crate::torch::abi::{self, Functions};
 use crate::torch::convert;
 use crate::torch::threads::{self, ThreadRecording};
-use crate::torch::{CollectError, Shim};
+use crate::torch::{CollectError, Mark, Shim};
 
 /// What to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct Recording {
     pub(crate) process: u32,
     pub(crate) threads: Vec<ThreadRecording>,
     pub(crate) added: Vec<AddedSpan>,
+    /// What was known about tensors: when, on which thread, what.
+    pub(crate) marks: Vec<(Ticks, i64, Mark)>,
     pub(crate) calibration: Calibration,
     pub(crate) started: Ticks,
     pub(crate) stopped: Ticks,
@@ -153,6 +155,7 @@ impl Session {
             process: self.process,
             threads,
             added,
+            marks: Vec::new(),
             calibration: self.clock.finish(),
             started: self.started,
             stopped,
@@ -188,6 +191,13 @@ impl Drop for Session {
 }
 
 impl Recording {
+    /// Adds what was known about tensors while it ran: when, on which thread of the system, what.
+    #[must_use]
+    pub fn with_marks(mut self, marks: impl IntoIterator<Item = (Ticks, i64, Mark)>) -> Self {
+        self.marks.extend(marks);
+        self
+    }
+
     /// The trace, as importing an export of torch.profiler would give it.
     #[must_use]
     pub fn into_builder(self) -> TraceBuilder {

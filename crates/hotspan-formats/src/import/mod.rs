@@ -57,11 +57,28 @@ pub fn open_with(path: &Path, progress: &mut dyn Progress) -> Result<Trace, Open
     Input::open(path, progress).and_then(read).map_err(in_path)
 }
 
+/// Opens a trace and adds events to it that its file does not have.
+///
+/// # Errors
+/// As [`open_with`].
+pub fn open_adding(
+    path: &Path,
+    progress: &mut dyn Progress,
+    add: impl FnOnce(&mut TraceBuilder),
+) -> Result<Trace, OpenError> {
+    let in_path = |error| OpenError { path: path.to_owned(), error };
+    Input::open(path, progress).and_then(|input| read_adding(input, add)).map_err(in_path)
+}
+
 /// Reads a trace from any stream.
 ///
 /// # Errors
 /// When the content cannot be read, is not a trace, or the input's progress asked to stop.
-pub fn read(mut input: Input<'_>) -> Result<Trace, ImportError> {
+pub fn read(input: Input<'_>) -> Result<Trace, ImportError> {
+    read_adding(input, |_| ())
+}
+
+fn read_adding(mut input: Input<'_>, add: impl FnOnce(&mut TraceBuilder)) -> Result<Trace, ImportError> {
     if input.head().is_empty() {
         return Err(ImportError::Empty);
     }
@@ -78,6 +95,7 @@ pub fn read(mut input: Input<'_>) -> Result<Trace, ImportError> {
         path: input.name().map(str::to_owned),
         bytes,
     };
+    add(&mut builder);
     Ok(builder.finish())
 }
 
