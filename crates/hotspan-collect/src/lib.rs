@@ -4,6 +4,10 @@
 //! the processor to wall time; [`buffer`] is the memory that running threads write to without waiting for anyone;
 //! [`launch`] starts a program, and [`agent`] writes what is recorded in it to a file as it goes. What was recorded becomes
 //! a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
+//! [`torch`] records operators, autograd nodes, user ranges and allocations; [`native`] samples the process it lives in.
+//! [`clock`] relates the cheap counter of
+//! the processor to wall time; [`buffer`] is the memory that running threads write to without waiting for anyone. What
+//! was recorded becomes a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
 //!
 //! All unsafe code of the collectors is in this crate.
 
@@ -11,4 +15,5 @@ pub mod agent;
 pub mod buffer;
 pub mod clock;
 pub mod launch;
+pub mod native;
 pub mod torch;

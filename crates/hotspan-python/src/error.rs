@@ -21,6 +21,10 @@ pub(crate) fn from_collect(error: &hotspan_collect::torch::CollectError) -> PyEr
     CollectError::new_err(error.to_string())
 }
 
+pub(crate) fn from_sample(error: &hotspan_collect::native::SampleError) -> PyErr {
+    CollectError::new_err(error.to_string())
+}
+
 pub(crate) fn from_open(error: &OpenError) -> PyErr {
     let message = match error.hint() {
         Some(hint) => format!("{error}\nhint: {hint}"),

@@ -7,6 +7,7 @@ mod collect;
 mod enter;
 mod error;
 mod events;
+mod native;
 mod spans;
 mod trace;
 
@@ -26,6 +27,8 @@ mod _core {
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
+    #[pymodule_export]
+    use crate::native::PyNativeSampler;
     #[pymodule_export]
     use crate::spans::PySpans;
     #[pymodule_export]

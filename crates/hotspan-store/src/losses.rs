@@ -59,12 +59,17 @@ losses! {
     UnknownLoss: "unknown_loss", Loss, "losses that a newer hotspan counted under names this version does not know";
     BufferFull: "buffer_full", Loss, "events not recorded because the memory limit of the recording was reached";
     InputsDropped: "inputs_dropped", Loss, "operators whose inputs were too large to record, or could not be read";
+    MissedSample: "missed_sample", Loss, "samples not taken because the collector was behind";
+    SignalTaken: "signal_taken", Loss, "sampling ended early because the program took its signal for itself";
+    DeafThread: "deaf_thread", Repair, "threads that block the sampler's signal: their samples have no native frames";
+    UnreadableFrame: "unreadable_frame", Repair, "Python frames left out of samples because their code was gone before it was read";
     UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
     UnfinishedSpan: "unfinished_span", Repair, "spans without an end, closed at the last moment of the trace";
     RepairedString: "repaired_string", Repair, "strings with unescaped quotes, backslashes or control characters, read as meant";
     InvalidUtf8: "invalid_utf8", Repair, "strings with bytes that are not UTF-8, shown as U+FFFD";
     NotANumber: "not_a_number", Repair, "NaN or infinite values, kept as null";
     NegativeDuration: "negative_duration", Repair, "spans that end before they begin";
+    BrokenStack: "broken_stack", Note, "samples whose native stack could not be followed to its beginning; Python frames are whole";
     RoundedTime: "rounded_time", Note, "times finer than a nanosecond, rounded";
     MissingDuration: "missing_duration", Note, "complete events without a duration, taken as 0";
     KeptVerbatim: "kept_verbatim", Note, "events of a kind hotspan does not analyse (async, object, sample); kept and exported unchanged";

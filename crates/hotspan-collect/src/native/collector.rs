@@ -1,0 +1,240 @@
+//! The collector thread: takes samples out of the slots, looks at waiting threads, gives new threads a timer. It runs at
+//! the sampling rate, blocks all signals, and needs nothing from the interpreter but its memory.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+
+use hotspan_store::{Loss, SampleState};
+
+use super::handler;
+use super::recorder::{Options, Shared};
+use super::resolve::Resolver;
+use super::rows::{Rows, Sample, StackNumber};
+use super::slots::{self, STACK_BYTES};
+use super::syscalls::Blocked;
+use super::threads::{self, OpenWait, Thread};
+use super::timer::{ThreadTimer, cpu_time, monotonic};
+use crate::clock::{self, Ticks};
+
+/// CPU timers are checked at the ticks of the kernel, so looking more often than this sees nothing new.
+const SHORTEST_TURN: Duration = Duration::from_millis(4);
+/// How often the list of threads is read even when nothing seems to have changed.
+const FULL_LIST: i64 = 1_000_000_000;
+/// A thread that ran this long without one signal does not take them.
+const DEAF_AFTER: i64 = 200_000_000;
+
+/// The state of the collector thread.
+pub(crate) struct Collector {
+    shared: Arc<Shared>,
+    options: Options,
+    signal: i32,
+    generation: u64,
+    period: Duration,
+    /// Itself, which is not sampled.
+    this: i32,
+    threads: Vec<Thread>,
+    listed: i64,
+    looked: Ticks,
+    resolver: Resolver,
+    stack: Vec<u8>,
+    /// A number that differs from thread to thread, to spread their timers.
+    spread: u32,
+}
+
+impl Collector {
+    pub(crate) fn new(shared: Arc<Shared>, options: Options, signal: i32, generation: u64) -> Self {
+        // SAFETY: takes nothing.
+        let this = unsafe { libc::gettid() };
+        Self {
+            shared,
+            options,
+            signal,
+            generation,
+            period: options.rate.period(),
+            this,
+            threads: Vec::new(),
+            listed: 0,
+            looked: clock::now(),
+            resolver: Resolver::new(options.native),
+            stack: vec![0; STACK_BYTES],
+            spread: this as u32,
+        }
+    }
+
+    /// Gives every thread a timer; recording begins here.
+    pub(crate) fn begin(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        self.list(&mut shared.rows(), monotonic());
+    }
+
+    /// Records until it is told to stop.
+    pub(crate) fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        let turn = self.period.max(SHORTEST_TURN);
+        while !shared.wait(turn) {
+            let mut rows = shared.rows();
+            if !handler::is_installed() {
+                rows.lose(Loss::SignalTaken, 1);
+                break;
+            }
+            self.turn(&mut rows);
+            shared.spool(rows, false);
+        }
+        handler::GENERATION.compare_exchange(self.generation, 0, Ordering::AcqRel, Ordering::Acquire).ok();
+        self.end(shared.rows());
+        shared.spend(cpu_time(self.this).unwrap_or(0));
+    }
+
+    fn turn(&mut self, rows: &mut Rows) {
+        self.resolver.next_batch();
+        self.take_slots(rows);
+        let now = monotonic();
+        self.look(rows, now);
+        let is_changed = threads::count().is_some_and(|count| count != self.threads.len() as u64 + 1);
+        if is_changed || now - self.listed > FULL_LIST {
+            self.list(rows, now);
+        }
+    }
+
+    fn end(&mut self, mut rows: MutexGuard<'_, Rows>) {
+        self.resolver.next_batch();
+        self.look(&mut rows, monotonic());
+        // Timers end here; a signal that is on its way finds that nothing records.
+        self.threads.clear();
+        self.take_slots(&mut rows);
+        rows.lose(Loss::MissedSample, slots::MISSED.swap(0, Ordering::AcqRel));
+        rows.lose(Loss::BrokenStack, std::mem::take(&mut self.resolver.broken));
+        rows.lose(Loss::UnreadableFrame, std::mem::take(&mut self.resolver.unreadable));
+    }
+
+    /// Samples of running threads.
+    fn take_slots(&mut self, rows: &mut Rows) {
+        let period = self.period.as_nanos() as i64;
+        slots::drain(|slot| {
+            if slot.generation != self.generation {
+                return;
+            }
+            let Some(stack) = self.resolver.running(rows, slot) else { return };
+            let mut weight = period * (i64::from(slot.overrun) + 1);
+            if let Some(thread) = self.threads.iter_mut().find(|thread| thread.number == slot.thread) {
+                thread.unsignalled = 0;
+                // Time that it was ready for a processor belongs where it wanted to run.
+                weight += std::mem::take(&mut thread.ready);
+            }
+            rows.samples.push(Sample {
+                ticks: Ticks(slot.ticks),
+                thread: slot.thread,
+                stack,
+                weight,
+                state: SampleState::Running,
+                gil: slot.has_gil,
+            });
+        });
+    }
+
+    /// Samples of waiting threads.
+    fn look(&mut self, rows: &mut Rows, now: i64) {
+        let since = std::mem::replace(&mut self.looked, clock::now());
+        let mut threads = std::mem::take(&mut self.threads);
+        threads.retain_mut(|thread| {
+            let Some(passed) = thread.look(now) else { return false };
+            if passed.ran > 0 {
+                thread.open = None;
+                self.check_hearing(rows, thread, since);
+            }
+            if self.options.waiting {
+                self.wait_sample(rows, thread, since);
+            }
+            true
+        });
+        self.threads = threads;
+    }
+
+    fn wait_sample(&mut self, rows: &mut Rows, thread: &mut Thread, since: Ticks) {
+        if thread.waited <= 0 {
+            return;
+        }
+        // A thread that has not run since is where it was: its sample grows, and nothing is read again.
+        if let Some(open) = &mut thread.open {
+            let weight = std::mem::take(&mut thread.waited);
+            let sample = rows.samples.get_mut(open.sample).filter(|_| open.taken == rows.taken);
+            if let Some(sample) = sample {
+                sample.weight += weight;
+                return;
+            }
+            let (stack, state) = (open.stack, open.state);
+            thread.open = Some(push_wait(rows, thread.number, since, stack, weight, state));
+            return;
+        }
+        let Some(blocked) = thread.blocked() else { return };
+        let (state, call) = blocked.reason();
+        let stack = self.waiting_stack(rows, thread, &blocked, call);
+        // It may have woken up while its stack was read.
+        if let Some(stack) = stack.filter(|_| thread.is_still()) {
+            let weight = std::mem::take(&mut thread.waited);
+            thread.open = Some(push_wait(rows, thread.number, since, stack, weight, state));
+        }
+    }
+
+    fn waiting_stack(
+        &mut self,
+        rows: &mut Rows,
+        thread: &mut Thread,
+        blocked: &Blocked,
+        call: Option<&'static str>,
+    ) -> Option<StackNumber> {
+        thread.python = self.resolver.python_thread(thread.number, thread.python);
+        self.resolver.waiting(rows, thread.python, blocked, call, &mut self.stack)
+    }
+
+    /// Threads that block the signal are counted, and sampled as they run, without native frames.
+    fn check_hearing(&mut self, rows: &mut Rows, thread: &mut Thread, since: Ticks) {
+        let patience = DEAF_AFTER.max(self.period.as_nanos() as i64 * 3);
+        if !thread.is_deaf && thread.unsignalled > patience {
+            thread.is_deaf = thread.timer.is_none() || thread.blocks(self.signal);
+            if thread.is_deaf {
+                rows.lose(Loss::DeafThread, 1);
+            } else {
+                thread.unsignalled = 0;
+            }
+        }
+        if thread.is_deaf {
+            thread.python = self.resolver.python_thread(thread.number, thread.python);
+            if let Some(stack) = self.resolver.deaf(rows, thread.python) {
+                let weight = std::mem::take(&mut thread.unsignalled) + std::mem::take(&mut thread.ready);
+                let state = SampleState::Running;
+                rows.samples.push(Sample { ticks: since, thread: thread.number, stack, weight, state, gil: false });
+            }
+        }
+    }
+
+    /// Finds new threads.
+    fn list(&mut self, rows: &mut Rows, now: i64) {
+        self.listed = now;
+        for number in threads::list() {
+            if number == self.this || self.threads.iter().any(|thread| thread.number == number) {
+                continue;
+            }
+            self.spread = self.spread.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let first = self.period.mul_f64(f64::from(self.spread >> 8) / f64::from(1_u32 << 24));
+            let timer = ThreadTimer::start(number, self.signal, self.period, first);
+            if let Some(thread) = Thread::new(number, now, timer) {
+                rows.name_thread(number, threads::name(number));
+                self.threads.push(thread);
+            }
+        }
+    }
+}
+
+fn push_wait(
+    rows: &mut Rows,
+    thread: i32,
+    ticks: Ticks,
+    stack: StackNumber,
+    weight: i64,
+    state: SampleState,
+) -> OpenWait {
+    rows.samples.push(Sample { ticks, thread, stack, weight, state, gil: false });
+    OpenWait { sample: rows.samples.len() - 1, taken: rows.taken, stack, state }
+}

@@ -1,0 +1,152 @@
+//! One mapped library: its file, its unwind tables and its functions.
+
+use std::cell::OnceCell;
+use std::fs::File;
+use std::ops::{Deref, Range};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use framehop::{ExplicitModuleSectionInfo, Module};
+
+use super::elf::{self, Elf, Function};
+use super::names::readable;
+
+/// The content of a file, mapped, or copied where there is no file.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Mapped(*const u8, usize),
+    Copied(Vec<u8>),
+}
+
+impl Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            // SAFETY: the mapping lives as long as this value. Libraries are replaced, not rewritten; whoever truncates
+            // one under a running program ends the program with or without us.
+            Self::Mapped(address, length) => unsafe { std::slice::from_raw_parts(*address, *length) },
+            Self::Copied(bytes) => bytes,
+        }
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        if let Self::Mapped(address, length) = *self {
+            // SAFETY: exactly what was mapped, and nobody can refer to it any more.
+            unsafe { libc::munmap(address.cast_mut().cast(), length) };
+        }
+    }
+}
+
+impl Content {
+    fn map(path: &str, inode: u64) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        let about = file.metadata().ok()?;
+        // Another file took the place of the one that is loaded.
+        if about.ino() != inode || about.len() == 0 || !about.is_file() {
+            return None;
+        }
+        let length = usize::try_from(about.len()).ok()?;
+        // SAFETY: a private read-only mapping of an open file.
+        let address = unsafe {
+            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
+        };
+        (address != libc::MAP_FAILED).then_some(Self::Mapped(address.cast(), length))
+    }
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Copied(Vec::new())
+    }
+}
+
+/// A piece of a file that keeps the whole alive.
+#[derive(Default)]
+pub(crate) struct Piece(Rc<Content>, Range<usize>);
+
+impl Deref for Piece {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.0.get(self.1.clone()).unwrap_or_default()
+    }
+}
+
+/// Where a library's code is mapped, as the system tells.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Mapping {
+    pub(crate) range: Range<usize>,
+    pub(crate) offset: u64,
+    pub(crate) inode: u64,
+    pub(crate) path: String,
+}
+
+/// A library in memory.
+pub(crate) struct Library {
+    pub(crate) mapping: Mapping,
+    /// The file's name without its folder.
+    pub(crate) name: Arc<str>,
+    content: Option<Rc<Content>>,
+    /// What to add to an address in the file to have it in memory.
+    bias: u64,
+    functions: OnceCell<Vec<Function>>,
+}
+
+impl Library {
+    /// Opens what is mapped there. A library that cannot be read still has a name.
+    pub(crate) fn open(mapping: Mapping) -> Self {
+        let content = if mapping.path == "[vdso]" {
+            super::memory::bytes(mapping.range.start, mapping.range.len()).map(Content::Copied)
+        } else {
+            Content::map(&mapping.path, mapping.inode)
+        };
+        let bias = content.as_ref().and_then(|content| {
+            let address = Elf::parse(content)?.address_of(mapping.offset)?;
+            Some((mapping.range.start as u64).wrapping_sub(address))
+        });
+        let name = mapping.path.rsplit('/').next().unwrap_or_default().into();
+        let content = content.filter(|_| bias.is_some()).map(Rc::new);
+        Self { mapping, name, content, bias: bias.unwrap_or(0), functions: OnceCell::new() }
+    }
+
+    /// Its unwind tables, as the unwinder wants them.
+    pub(crate) fn module(&self) -> Option<Module<Piece>> {
+        let content = self.content.as_ref()?;
+        let elf = Elf::parse(content)?;
+        let piece = |range: Range<usize>| Piece(Rc::clone(content), range);
+        let [text, got, frames, index] =
+            [".text", ".got", ".eh_frame", ".eh_frame_hdr"].map(|name| elf.section(name));
+        let info = ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma: text.as_ref().map(|place| place.address.clone()),
+            text: text.map(|place| piece(place.file)),
+            got_svma: got.map(|place| place.address),
+            eh_frame_svma: frames.as_ref().map(|place| place.address.clone()),
+            eh_frame: frames.map(|place| piece(place.file)),
+            eh_frame_hdr_svma: index.as_ref().map(|place| place.address.clone()),
+            eh_frame_hdr: index.map(|place| piece(place.file)),
+            ..ExplicitModuleSectionInfo::default()
+        };
+        let range = self.mapping.range.start as u64..self.mapping.range.end as u64;
+        Some(Module::new(self.name.to_string(), range, self.bias, info))
+    }
+
+    /// The readable name of the function at an address in memory.
+    pub(crate) fn function(&self, address: u64) -> Option<String> {
+        let content = self.content.as_ref()?;
+        let functions = self.functions.get_or_init(|| Elf::parse(content).map(|elf| elf.functions()).unwrap_or_default());
+        let address = address.wrapping_sub(self.bias);
+        let after = functions.partition_point(|function| function.start <= address);
+        let function = functions.get(after.checked_sub(1)?)?;
+        // A label of assembler has no size: it reaches to the next one.
+        if function.size > 0 && address >= function.start.saturating_add(function.size) {
+            return None;
+        }
+        elf::text(content, function.name).map(readable)
+    }
+}

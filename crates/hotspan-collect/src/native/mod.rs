@@ -1,0 +1,40 @@
+//! Samples of this process, from within: Python and native frames of every thread in one stack, and what waiting threads
+//! wait for.
+//!
+//! ```no_run
+//! use hotspan_collect::native::{Options, Recorder};
+//!
+//! # fn main() -> Result<(), hotspan_collect::native::SampleError> {
+//! let recorder = Recorder::start(Options::default())?;
+//! // … the program runs …
+//! let trace = recorder.stop()?.builder.finish();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A timer on each thread's own processor time ([`timer`]) signals that thread; the [`handler`] copies registers, stack and
+//! Python frames into one of the [`slots`]. The [`collector`] thread follows the copies by the unwind tables of
+//! libraries ([`unwind`], [`library`], [`elf`], [`names`]), reads code objects ([`python`]), and merges both ([`merge`],
+//! [`resolve`]). Threads that do not run are looked at from outside ([`threads`], [`syscalls`]). [`recorder`] starts and
+//! stops; [`rows`] holds what was gathered until it becomes a trace.
+
+mod collector;
+mod elf;
+mod error;
+mod handler;
+mod library;
+mod memory;
+mod merge;
+mod names;
+mod python;
+mod recorder;
+mod resolve;
+mod rows;
+mod slots;
+mod syscalls;
+mod threads;
+mod timer;
+mod unwind;
+
+pub use error::SampleError;
+pub use recorder::{Options, Rate, Recorder, Stopped};

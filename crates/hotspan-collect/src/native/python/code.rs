@@ -1,0 +1,126 @@
+//! Names, files and lines of code objects, read from memory and kept.
+//!
+//! A code object may die and another take its place. What is kept is compared with memory once in each batch of
+//! samples; where it differs it is read anew.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::interpreter::Interpreter;
+use super::layout::{CODE_BYTES, Layout};
+use super::lines::line_at;
+use crate::native::memory;
+use crate::native::slots::PythonEntry;
+
+/// Longer texts and tables than this are not believed.
+const MOST_BYTES: usize = 1 << 20;
+
+/// A Python frame with its names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PythonFrame {
+    pub(crate) name: Arc<str>,
+    pub(crate) file: Arc<str>,
+    pub(crate) line: u32,
+    pub(crate) first_line: u32,
+}
+
+struct Code {
+    head: Vec<u8>,
+    checked: u64,
+    name: Arc<str>,
+    file: Arc<str>,
+    first_line: u32,
+    table: Vec<u8>,
+    lines: HashMap<usize, u32>,
+}
+
+/// Code objects that were met.
+#[derive(Default)]
+pub(crate) struct CodeNames {
+    known: HashMap<usize, Code>,
+    batch: u64,
+}
+
+impl CodeNames {
+    /// Begins a batch: what is kept must be compared with memory again.
+    pub(crate) fn next_batch(&mut self) {
+        self.batch += 1;
+    }
+
+    /// The names of a frame, or nothing when its code object is not there any more.
+    pub(crate) fn frame(&mut self, interpreter: &Interpreter, entry: &PythonEntry) -> Option<PythonFrame> {
+        let layout = &interpreter.layout;
+        let batch = self.batch;
+        if self.known.get(&entry.code).is_none_or(|code| code.checked != batch) {
+            let head = memory::bytes(entry.code, CODE_BYTES)?;
+            // The reference count is not part of what a code object is, nor are the counters of the specialiser.
+            let same = |code: &&mut Code| identity(layout, &code.head) == identity(layout, &head);
+            if let Some(code) = self.known.get_mut(&entry.code).filter(same) {
+                code.checked = batch;
+            } else {
+                self.known.remove(&entry.code);
+                let code = Code::read(interpreter, head, batch)?;
+                self.known.insert(entry.code, code);
+            }
+        }
+        let code = self.known.get_mut(&entry.code)?;
+        let offset = if layout.instruction_is_number {
+            // -1 before the first instruction.
+            (entry.instruction as u32 as i32).max(0) as usize * 2
+        } else {
+            entry.instruction.saturating_sub(entry.code + layout.code_instructions)
+        };
+        let (table, first_line) = (&code.table, code.first_line);
+        let line = *code
+            .lines
+            .entry(offset)
+            .or_insert_with(|| line_at(layout.minor, table, first_line, offset).unwrap_or(first_line));
+        Some(PythonFrame { name: Arc::clone(&code.name), file: Arc::clone(&code.file), line, first_line })
+    }
+}
+
+fn word(head: &[u8], offset: usize) -> Option<usize> {
+    head.get(offset..offset + 8)?.try_into().ok().map(usize::from_ne_bytes)
+}
+
+fn identity(layout: &Layout, head: &[u8]) -> [Option<usize>; 5] {
+    let first_line = word(head, layout.code_first_line).map(|line| line & 0xffff_ffff);
+    [word(head, 8), first_line, word(head, layout.code_name), word(head, layout.code_file), word(head, layout.code_lines)]
+}
+
+impl Code {
+    fn read(interpreter: &Interpreter, head: Vec<u8>, batch: u64) -> Option<Self> {
+        let layout = &interpreter.layout;
+        if word(&head, 8)? != interpreter.code_type {
+            return None;
+        }
+        let name = text(layout, word(&head, layout.code_name)?)?;
+        let file = text(layout, word(&head, layout.code_file)?)?;
+        let first_line = word(&head, layout.code_first_line)? as u32;
+        // A bytes object: its size at 16, its content from 32.
+        let lines = word(&head, layout.code_lines)?;
+        let size = memory::word(lines.checked_add(16)?).filter(|&size| size < MOST_BYTES)?;
+        let table = memory::bytes(lines.checked_add(32)?, size)?;
+        let (name, file) = (name.into(), file.into());
+        Some(Self { head, checked: batch, name, file, first_line, table, lines: HashMap::new() })
+    }
+}
+
+/// A Python string: its length at 16, its shape at 32.
+fn text(layout: &Layout, address: usize) -> Option<String> {
+    let length = memory::word(address.checked_add(16)?).filter(|&length| length < MOST_BYTES)?;
+    let shape = memory::word(address.checked_add(32)?)?;
+    let (width, is_compact, is_ascii) = ((shape >> 2) & 7, shape & 0x20 != 0, shape & 0x40 != 0);
+    if !is_compact || !matches!(width, 1 | 2 | 4) {
+        return None;
+    }
+    let start = if is_ascii { layout.ascii_size } else { layout.compact_size };
+    let bytes = memory::bytes(address.checked_add(start)?, length * width)?;
+    let replaced = |number: u32| char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
+    Some(match width {
+        1 => bytes.iter().map(|&byte| char::from(byte)).collect(),
+        2 => bytes.as_chunks::<2>().0.iter().map(|&pair| replaced(u16::from_ne_bytes(pair).into())).collect(),
+        _ => bytes.as_chunks::<4>().0.iter().map(|&four| replaced(u32::from_ne_bytes(four))).collect(),
+    })
+}

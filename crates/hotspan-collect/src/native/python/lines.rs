@@ -1,0 +1,88 @@
+//! The line of an instruction, from the line tables that CPython keeps with its code.
+
+/// The line at a byte offset; `None` where the compiler gave none, or the table is not one.
+pub(crate) fn line_at(minor: u32, table: &[u8], first_line: u32, offset: usize) -> Option<u32> {
+    if minor >= 11 { locations(table, first_line, offset) } else { deltas(table, first_line, offset) }
+}
+
+/// 3.10: pairs of bytes, how far the instructions go and how far the line moves; -128 is an instruction without a line.
+fn deltas(table: &[u8], first_line: u32, offset: usize) -> Option<u32> {
+    let mut line = i64::from(first_line);
+    let mut end = 0;
+    for &[length, delta] in table.as_chunks::<2>().0 {
+        end += usize::from(length);
+        let delta = delta as i8;
+        if delta != i8::MIN {
+            line += i64::from(delta);
+        }
+        if offset < end {
+            return if delta == i8::MIN { None } else { u32::try_from(line).ok() };
+        }
+    }
+    None
+}
+
+/// 3.11 and later: entries of a kind, a length in instructions, and how far the line moves.
+fn locations(table: &[u8], first_line: u32, offset: usize) -> Option<u32> {
+    let mut line = i64::from(first_line);
+    let mut end = 0;
+    let mut rest = table.iter().copied().peekable();
+    while let Some(first) = rest.next() {
+        let kind = (first >> 3) & 15;
+        end += (usize::from(first & 7) + 1) * 2;
+        let mut has_line = true;
+        match kind {
+            15 => has_line = false,
+            13 | 14 => line += signed(number(&mut rest)),
+            10..=12 => line += i64::from(kind - 10),
+            _ => {}
+        }
+        if offset < end {
+            return if has_line { u32::try_from(line).ok() } else { None };
+        }
+        // What follows are columns; only the first byte of an entry has the highest bit.
+        while rest.next_if(|byte| byte & 0x80 == 0).is_some() {}
+    }
+    None
+}
+
+/// Six bits a byte, the seventh says that more follow.
+fn number(bytes: &mut impl Iterator<Item = u8>) -> u64 {
+    let (mut value, mut shift) = (0, 0);
+    for byte in bytes {
+        value |= u64::from(byte & 63) << shift;
+        shift += 6;
+        if byte & 64 == 0 || shift > 54 {
+            break;
+        }
+    }
+    value
+}
+
+fn signed(value: u64) -> i64 {
+    let magnitude = (value >> 1) as i64;
+    if value & 1 == 1 { -magnitude } else { magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_tables() {
+        // Two instructions on the first line, two without a line, two on the line before.
+        let table = [4, 0, 4, 0x80, 4, 0xff];
+        let lines = [0, 2, 4, 8, 10, 12].map(|offset| line_at(10, &table, 7, offset));
+        assert_eq!(lines, [Some(7), Some(7), None, Some(6), Some(6), None]);
+    }
+
+    #[test]
+    fn new_tables() {
+        // compile("a = 1\n\n\nb = 2\n", "", "exec").co_linetable of Python 3.11, and a long entry that goes back.
+        let table = [0xf0, 3, 1, 1, 1, 0xd8, 4, 5, 0x80, 0, 0x80, 1, 0xe0, 4, 5];
+        assert_eq!(line_at(11, &table, 1, 0), Some(2), "{table:?}");
+        assert_eq!(line_at(11, &[0xe9, 5, 0xf8], 9, 2), Some(7));
+        assert_eq!(line_at(11, &[0xe9, 5, 0xf8], 9, 4), None);
+        assert_eq!(line_at(11, &[], 9, 4), None);
+    }
+}

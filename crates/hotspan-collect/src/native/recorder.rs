@@ -1,0 +1,342 @@
+//! A recording from start to stop: owns the collector thread and what it gathers.
+
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use hotspan_store::TraceBuilder;
+use hotspan_store::file::Writer;
+
+use super::SampleError;
+use super::collector::Collector;
+use super::handler;
+use super::memory;
+use super::python::Interpreter;
+use super::rows::{AddedSpan, Rows};
+use super::slots;
+use crate::clock::{ClockStart, Ticks};
+
+/// How often what was gathered goes to the spool.
+const SPOOL_EVERY: Duration = Duration::from_secs(1);
+
+/// Samples a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate(u32);
+
+impl Rate {
+    /// A rate between 1 and 10,000 samples a second.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn new(per_second: u32) -> Result<Self, SampleError> {
+        if (1..=10_000).contains(&per_second) { Ok(Self(per_second)) } else { Err(SampleError::Rate(per_second)) }
+    }
+
+    /// The time between samples.
+    #[must_use]
+    pub fn period(self) -> Duration {
+        Duration::from_secs(1) / self.0
+    }
+}
+
+/// What to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How often.
+    pub rate: Rate,
+    /// Native frames too, not only Python's.
+    pub native: bool,
+    /// Threads that wait too, not only those that run.
+    pub waiting: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { rate: Rate(100), native: true, waiting: true }
+    }
+}
+
+/// What the recorder and its collector thread share.
+pub(crate) struct Shared {
+    rows: Mutex<Rows>,
+    stop: Mutex<bool>,
+    stopped: Condvar,
+    spool: Mutex<Option<Spool>>,
+    clock: ClockStart,
+    process: u32,
+    spent: AtomicI64,
+}
+
+struct Spool {
+    writer: Writer<File>,
+    builder: TraceBuilder,
+    last: Instant,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) fn rows(&self) -> MutexGuard<'_, Rows> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a turn; whether to stop instead.
+    pub(crate) fn wait(&self, turn: Duration) -> bool {
+        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        if *stop {
+            return true;
+        }
+        let (stop, _) = self.stopped.wait_timeout(stop, turn).unwrap_or_else(PoisonError::into_inner);
+        *stop
+    }
+
+    /// How much processor time the collector thread used.
+    pub(crate) fn spend(&self, nanos: i64) {
+        self.spent.store(nanos, Ordering::Release);
+    }
+
+    /// Writes what was gathered to the spool, when there is one and it is time.
+    pub(crate) fn spool(&self, mut rows: MutexGuard<'_, Rows>, now: bool) {
+        let mut spool = self.spool.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(spool) = spool.as_mut() else { return };
+        if !now && spool.last.elapsed() < SPOOL_EVERY {
+            return;
+        }
+        spool.last = Instant::now();
+        rows.drain(self.process, &self.clock.finish(), &mut spool.builder);
+        drop(rows);
+        // A full disk ends the file where it is; the writer gives up by itself and the program goes on.
+        let _ = spool.writer.append(&mut spool.builder);
+    }
+}
+
+/// A running recording. There is at most one per process; dropping it ends it.
+#[derive(Debug)]
+pub struct Recorder {
+    shared: Option<Arc<Shared>>,
+    collector: Option<JoinHandle<()>>,
+    spool_path: Option<PathBuf>,
+    options: Options,
+}
+
+/// Counts recordings; 0 is none.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+/// The number of the recording that runs. The handler has its own copy, which ends before this one does.
+static RUNNING: AtomicU64 = AtomicU64::new(0);
+
+impl Recorder {
+    /// Begins to sample every thread of this process, now and as they come.
+    ///
+    /// # Errors
+    /// When another recording runs, or the system or the interpreter cannot be sampled.
+    pub fn start(options: Options) -> Result<Self, SampleError> {
+        Self::start_with(options, None)
+    }
+
+    /// Begins to sample and writes to a file that grows every second, so that a crash leaves what there was.
+    ///
+    /// # Errors
+    /// As [`Self::start`], and when the file cannot be written.
+    pub fn start_to(options: Options, path: &Path) -> Result<Self, SampleError> {
+        Self::start_with(options, Some(path))
+    }
+
+    fn start_with(options: Options, path: Option<&Path>) -> Result<Self, SampleError> {
+        let generation = NEXT.fetch_add(1, Ordering::Relaxed);
+        if RUNNING.compare_exchange(0, generation, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return Err(SampleError::AlreadySampling);
+        }
+        let started = Self::begin(options, path, generation);
+        if started.is_err() {
+            handler::GENERATION.store(0, Ordering::Release);
+            RUNNING.store(0, Ordering::Release);
+        }
+        started
+    }
+
+    fn begin(options: Options, path: Option<&Path>, generation: u64) -> Result<Self, SampleError> {
+        if !memory::is_readable() {
+            return Err(SampleError::NoMemoryAccess);
+        }
+        find_interpreter()?;
+        if !slots::reserve() {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        let signal = handler::install().ok_or(SampleError::NoSignal)?;
+        stop_after_fork();
+        let spool = match path {
+            Some(path) => {
+                let writer = Writer::create(File::create(path)?)?;
+                let mut builder = TraceBuilder::new();
+                describe(&mut builder, options);
+                Some(Spool { writer, builder, last: Instant::now() })
+            }
+            None => None,
+        };
+        let clock = ClockStart::measure();
+        let shared = Arc::new(Shared {
+            rows: Mutex::default(),
+            stop: Mutex::new(false),
+            stopped: Condvar::new(),
+            spool: Mutex::new(spool),
+            clock,
+            process: std::process::id(),
+            spent: AtomicI64::new(0),
+        });
+        handler::COPY_STACKS.store(options.native, Ordering::Relaxed);
+        handler::GENERATION.store(generation, Ordering::Release);
+        let ready = Arc::new(std::sync::Barrier::new(2));
+        let theirs = (Arc::clone(&shared), Arc::clone(&ready));
+        // A thread inherits the signals that its maker blocks: all of them, so that none of the program's comes here.
+        let blocked = block_signals();
+        let collector = thread::Builder::new().name("hotspan-sampler".into()).spawn(move || {
+            let (shared, ready) = theirs;
+            let mut collector = Collector::new(shared, options, signal, generation);
+            collector.begin();
+            ready.wait();
+            collector.run();
+        });
+        restore_signals(&blocked);
+        let collector = collector?;
+        ready.wait();
+        let spool_path = path.map(Path::to_owned);
+        Ok(Self { shared: Some(shared), collector: Some(collector), spool_path, options })
+    }
+
+    /// Moves what was gathered so far into a trace.
+    pub fn drain(&self, builder: &mut TraceBuilder) {
+        if let Some(shared) = self.shared.as_ref().filter(|shared| shared.process == std::process::id()) {
+            shared.rows().drain(shared.process, &shared.clock.finish(), builder);
+        }
+    }
+
+    /// Adds a span that was measured with [`crate::clock::now`] on the calling thread.
+    pub fn add_span(&self, category: &'static str, name: &'static str, start: Ticks, end: Ticks) {
+        if let Some(shared) = self.shared.as_ref().filter(|shared| shared.process == std::process::id()) {
+            // SAFETY: takes nothing.
+            let thread = unsafe { libc::gettid() };
+            shared.rows().spans.push(AddedSpan { category, name, thread, start, end });
+        }
+    }
+
+    /// Stops. What was recorded, or what is in the spool then, is in the trace. In a forked child it is empty: the
+    /// recording is the parent's.
+    ///
+    /// # Errors
+    /// When the spool cannot be completed.
+    pub fn stop(mut self) -> Result<Stopped, SampleError> {
+        let mut builder = TraceBuilder::new();
+        let Some(shared) = self.end() else { return Ok(Stopped { builder, spool: None }) };
+        let spent = Duration::from_nanos(shared.spent.load(Ordering::Acquire).unsigned_abs());
+        let spool = shared.spool.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Spool { writer, builder: mut grown, .. }) = spool {
+            shared.rows().drain(shared.process, &shared.clock.finish(), &mut grown);
+            cost(&mut grown, spent);
+            writer.finish(&mut grown)?;
+            return Ok(Stopped { builder, spool: self.spool_path.take() });
+        }
+        shared.rows().drain(shared.process, &shared.clock.finish(), &mut builder);
+        describe(&mut builder, self.options);
+        cost(&mut builder, spent);
+        Ok(Stopped { builder, spool: None })
+    }
+
+    /// Ends the collector thread; `None` in a forked child, or when it has ended before.
+    fn end(&mut self) -> Option<Arc<Shared>> {
+        let (shared, collector) = (self.shared.take()?, self.collector.take()?);
+        if shared.process != std::process::id() {
+            // The thread is the parent's, and a lock may be held by it for good.
+            std::mem::forget((shared, collector));
+            return None;
+        }
+        *shared.stop.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        shared.stopped.notify_all();
+        // It catches no panic of its own; if it had one, what it gathered is still there.
+        let _ = collector.join();
+        slots::release();
+        RUNNING.store(0, Ordering::Release);
+        Some(shared)
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What a recording left.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The samples; none when they went to a spool.
+    pub builder: TraceBuilder,
+    /// The file that has them.
+    pub spool: Option<PathBuf>,
+}
+
+fn describe(builder: &mut TraceBuilder, options: Options) {
+    builder.source.format = "hotspan recording".to_owned();
+    let process = builder.process(hotspan_store::Ident::Int(i64::from(std::process::id())));
+    let name = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
+    let name = builder.intern(name.trim_end());
+    builder.process_mut(process).name = Some(name);
+    builder.metadata.set("sampler_rate", &options.rate.0.to_string());
+}
+
+/// The collector's own processor time, so that reports can tell what sampling cost.
+fn cost(builder: &mut TraceBuilder, spent: Duration) {
+    builder.metadata.set("sampler_cpu_ns", &spent.as_nanos().to_string());
+}
+
+/// Finds the interpreter once; there is nothing to find in a program without Python.
+fn find_interpreter() -> Result<(), SampleError> {
+    if handler::INTERPRETER.load(Ordering::Acquire).is_null()
+        && let Some(found) = Interpreter::find().map_err(SampleError::UnknownPython)?
+    {
+        let leaked = Box::into_raw(Box::new(found));
+        let known: &AtomicPtr<Interpreter> = &handler::INTERPRETER;
+        if known.compare_exchange(ptr::null_mut(), leaked, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            // SAFETY: another thread was faster, and nobody has seen this one.
+            drop(unsafe { Box::from_raw(leaked) });
+        }
+    }
+    Ok(())
+}
+
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: both sets are filled in before they are used.
+    unsafe {
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        before
+    }
+}
+
+fn restore_signals(before: &libc::sigset_t) {
+    // SAFETY: a set that was in force before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(before), ptr::null_mut()) };
+}
+
+/// A forked child has neither the collector thread nor timers; it must know that nothing records.
+fn stop_after_fork() {
+    extern "C" fn in_child() {
+        handler::GENERATION.store(0, Ordering::Release);
+        RUNNING.store(0, Ordering::Release);
+        slots::release();
+    }
+    static REGISTERED: Once = Once::new();
+    // SAFETY: the handler is a function of this library, which is never unloaded, and takes no lock.
+    REGISTERED.call_once(|| unsafe {
+        libc::pthread_atfork(None, None, Some(in_child));
+    });
+}

@@ -1,0 +1,244 @@
+//! From what was copied to stacks with names: native frames, Python frames, both merged. What was resolved is kept.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use hashbrown::HashMap;
+
+use super::handler;
+use super::memory;
+use super::merge::{Role, merge};
+use super::python::{CodeNames, Interpreter, MemoryWindow, walk};
+use super::rows::{Frame, FrameNumber, Rows, StackNumber};
+use super::slots::{PYTHON_FRAMES, PythonEntry, Registers, Slot};
+use super::syscalls::Blocked;
+use super::unwind::{NativeStack, Unwinder};
+
+/// Frames of this file and those outside of it belong to hotspan and not to the program.
+const BOOTSTRAP: &str = "hotspan/_bootstrap.py";
+
+/// Turns samples into stacks. Belongs to the collector thread.
+pub(crate) struct Resolver {
+    native: bool,
+    unwinder: Option<Unwinder>,
+    interpreter: Option<&'static Interpreter>,
+    codes: CodeNames,
+    /// Native frames by address, while the list of libraries stays as it is.
+    functions: HashMap<u64, (FrameNumber, Role)>,
+    changes: u64,
+    /// Python's threads by number, as last listed.
+    python_threads: HashMap<i32, usize>,
+    listed: bool,
+    entries: Vec<PythonEntry>,
+    page: Box<[u8; 4096]>,
+    pub(crate) broken: u64,
+    pub(crate) unreadable: u64,
+}
+
+impl Resolver {
+    pub(crate) fn new(native: bool) -> Self {
+        // SAFETY: null, or a leaked box.
+        let interpreter = unsafe { handler::INTERPRETER.load(Ordering::Acquire).as_ref() };
+        Self {
+            native,
+            unwinder: native.then(Unwinder::new),
+            interpreter,
+            codes: CodeNames::default(),
+            functions: HashMap::new(),
+            changes: 0,
+            python_threads: HashMap::new(),
+            listed: false,
+            entries: vec![PythonEntry::default(); PYTHON_FRAMES],
+            page: Box::new([0; 4096]),
+            broken: 0,
+            unreadable: 0,
+        }
+    }
+
+    /// Begins a batch: what may have changed is looked at again.
+    pub(crate) fn next_batch(&mut self) {
+        self.codes.next_batch();
+        self.listed = false;
+        if let Some(unwinder) = &mut self.unwinder {
+            unwinder.next_batch();
+        }
+    }
+
+    /// The stack of a running thread.
+    pub(crate) fn running(&mut self, rows: &mut Rows, slot: &Slot) -> Option<StackNumber> {
+        let entries = slot.python.get(..slot.python_count).unwrap_or_default();
+        let stack = slot.stack.get(..slot.stack_length).unwrap_or_default();
+        self.stack(rows, &slot.registers, stack, entries, None)
+    }
+
+    /// The stack of a waiting thread, which stays as it is while it is read.
+    pub(crate) fn waiting(
+        &mut self,
+        rows: &mut Rows,
+        python: Option<usize>,
+        blocked: &Blocked,
+        call: Option<&'static str>,
+        buffer: &mut [u8],
+    ) -> Option<StackNumber> {
+        let registers = Registers {
+            instruction: blocked.instruction,
+            stack: blocked.stack,
+            // Not told by the system; found again where a function has saved it.
+            frame: 0,
+            link: 0,
+        };
+        let length = if self.native {
+            // SAFETY: the buffer has as many bytes.
+            unsafe { memory::copy_from(blocked.stack as usize, buffer.as_mut_ptr(), buffer.len()) }
+        } else {
+            0
+        };
+        let stack = buffer.get(..length).unwrap_or_default();
+        let entries = self.walk(python, stack, blocked.stack as usize);
+        let call = call.filter(|_| self.native);
+        let found = self.stack(rows, &registers, stack, &entries, call);
+        self.entries = entries;
+        found
+    }
+
+    /// The Python stack of a thread that runs and cannot be interrupted: what is read may be torn, so only frames that
+    /// are whole count.
+    pub(crate) fn deaf(&mut self, rows: &mut Rows, python: Option<usize>) -> Option<StackNumber> {
+        let entries = self.walk(python, &[], 0);
+        let groups = self.python(rows, &entries);
+        self.entries = entries;
+        let mut frames: Vec<FrameNumber> = groups.into_iter().flatten().collect();
+        if frames.is_empty() {
+            frames.push(note(rows, "[signals blocked]"));
+        }
+        rows.stack(&frames)
+    }
+
+    fn walk(&mut self, python: Option<usize>, stack: &[u8], address: usize) -> Vec<PythonEntry> {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.resize(PYTHON_FRAMES, PythonEntry::default());
+        let count = match (self.interpreter, python) {
+            (Some(interpreter), Some(thread)) => {
+                let mut window = MemoryWindow::new(stack, address, &mut self.page);
+                walk(&interpreter.layout, thread, &mut window, &mut entries)
+            }
+            _ => 0,
+        };
+        entries.truncate(count);
+        entries
+    }
+
+    /// Where Python keeps the state of a thread; `known` is where it was.
+    pub(crate) fn python_thread(&mut self, number: i32, known: Option<usize>) -> Option<usize> {
+        let interpreter = self.interpreter?;
+        if let (Some(state), Some(offset)) = (known, interpreter.layout.thread_native)
+            && memory::word(state + offset) == usize::try_from(number).ok()
+        {
+            return known;
+        }
+        if !self.listed {
+            self.listed = true;
+            self.python_threads = interpreter.threads().into_iter().collect();
+        }
+        self.python_threads.get(&number).copied()
+    }
+
+    fn stack(
+        &mut self,
+        rows: &mut Rows,
+        registers: &Registers,
+        stack: &[u8],
+        entries: &[PythonEntry],
+        call: Option<&'static str>,
+    ) -> Option<StackNumber> {
+        let groups = self.python(rows, entries);
+        let mut native = Vec::new();
+        let mut is_whole = false;
+        if self.native {
+            let followed = self.follow(registers, stack);
+            is_whole = followed.is_whole;
+            self.broken += u64::from(!is_whole);
+            native.extend(call.map(|call| (kernel(rows, call), Role::Plain)));
+            for address in followed.addresses {
+                native.push(self.function(rows, address));
+            }
+        }
+        let mut merged = merge(&native, is_whole, &groups);
+        if merged.is_empty() {
+            merged.push(note(rows, "[native code]"));
+        }
+        rows.stack(&merged)
+    }
+
+    fn follow(&mut self, registers: &Registers, stack: &[u8]) -> NativeStack {
+        let Some(unwinder) = &mut self.unwinder else { return NativeStack::default() };
+        let followed = unwinder.follow(registers, stack);
+        if unwinder.changes != self.changes {
+            self.changes = unwinder.changes;
+            self.functions.clear();
+        }
+        followed
+    }
+
+    fn function(&mut self, rows: &mut Rows, address: u64) -> (FrameNumber, Role) {
+        if let Some(&known) = self.functions.get(&address) {
+            return known;
+        }
+        let found = self.unwinder.as_ref().and_then(|unwinder| unwinder.function(address));
+        let (library, name) = found.unwrap_or_else(|| ("".into(), None));
+        let is_interpreter = self.interpreter.is_some_and(|interpreter| {
+            let evaluation = interpreter.evaluation as u64;
+            self.unwinder.as_ref().is_some_and(|unwinder| unwinder.is_same_library(evaluation, address))
+        });
+        let name = match name {
+            Some(name) => name,
+            None if library.is_empty() => "[unknown code]".to_owned(),
+            None => format!("[{library}]"),
+        };
+        let role = Role::of(&name, is_interpreter);
+        let frame = Frame { name: name.into(), file: library, line: 0, first_line: 0, is_python: false };
+        let known = (rows.frame(frame), role);
+        self.functions.insert(address, known);
+        known
+    }
+
+    /// Python frames in groups, one for each call of the evaluation loop, innermost first.
+    fn python(&mut self, rows: &mut Rows, entries: &[PythonEntry]) -> Vec<Vec<FrameNumber>> {
+        let Some(interpreter) = self.interpreter else { return Vec::new() };
+        let mut groups = Vec::new();
+        let mut group = Vec::new();
+        let mut is_ours = false;
+        for entry in entries {
+            if entry.code != 0 && !is_ours {
+                match self.codes.frame(interpreter, entry) {
+                    Some(frame) if frame.file.ends_with(BOOTSTRAP) => is_ours = true,
+                    Some(frame) => group.push(rows.frame(Frame {
+                        name: frame.name,
+                        file: frame.file,
+                        line: frame.line,
+                        first_line: frame.first_line,
+                        is_python: true,
+                    })),
+                    None => self.unreadable += 1,
+                }
+            }
+            if entry.is_entry {
+                groups.push(std::mem::take(&mut group));
+            }
+        }
+        if !group.is_empty() {
+            groups.push(group);
+        }
+        groups
+    }
+}
+
+fn kernel(rows: &mut Rows, call: &'static str) -> FrameNumber {
+    let (name, file) = (Arc::from(call), Arc::from("[kernel]"));
+    rows.frame(Frame { name, file, line: 0, first_line: 0, is_python: false })
+}
+
+/// A frame that says why there is none.
+fn note(rows: &mut Rows, text: &str) -> FrameNumber {
+    rows.frame(Frame { name: text.into(), file: "".into(), line: 0, first_line: 0, is_python: false })
+}

@@ -1,0 +1,136 @@
+//! The threads of this process: who is there, how long each ran, waited for a processor, and slept.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use hotspan_store::SampleState;
+
+use super::rows::StackNumber;
+use super::syscalls::Blocked;
+use super::timer::{ThreadTimer, cpu_time};
+
+/// A wait that goes on: the thread has not run since it was last looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenWait {
+    /// The place of its sample, which holds until rows are taken the next time.
+    pub(crate) sample: usize,
+    pub(crate) taken: u64,
+    pub(crate) stack: StackNumber,
+    pub(crate) state: SampleState,
+}
+
+/// One thread, and what was known of it when it was last looked at.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) number: i32,
+    pub(crate) timer: Option<ThreadTimer>,
+    syscall: Option<File>,
+    schedstat: Option<File>,
+    cpu: i64,
+    delay: i64,
+    looked: i64,
+    /// Time off the processor that no sample stands for yet.
+    pub(crate) waited: i64,
+    /// Time ready for a processor that no sample stands for yet.
+    pub(crate) ready: i64,
+    /// Processor time since its last signal.
+    pub(crate) unsignalled: i64,
+    /// Whether it is known not to take the signal.
+    pub(crate) is_deaf: bool,
+    pub(crate) open: Option<OpenWait>,
+    pub(crate) python: Option<usize>,
+}
+
+/// What a thread did between two looks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passed {
+    /// Processor time it used.
+    pub(crate) ran: i64,
+}
+
+impl Thread {
+    pub(crate) fn new(number: i32, now: i64, timer: Option<ThreadTimer>) -> Option<Self> {
+        let open = |name: &str| File::open(format!("/proc/self/task/{number}/{name}")).ok();
+        let mut thread = Self {
+            number,
+            timer,
+            syscall: open("syscall"),
+            schedstat: open("schedstat"),
+            cpu: cpu_time(number)?,
+            delay: 0,
+            looked: now,
+            waited: 0,
+            ready: 0,
+            unsignalled: 0,
+            is_deaf: false,
+            open: None,
+            python: None,
+        };
+        thread.delay = thread.read_delay().unwrap_or(0);
+        Some(thread)
+    }
+
+    /// Looks at the clocks; `None` when the thread is gone. Sums stay exact: what is neither run nor ready was waited.
+    pub(crate) fn look(&mut self, now: i64) -> Option<Passed> {
+        let cpu = cpu_time(self.number)?;
+        let (ran, wall) = (cpu - self.cpu, now - self.looked);
+        (self.cpu, self.looked) = (cpu, now);
+        let mut delay = 0;
+        if ran > 0 {
+            let all = self.read_delay().unwrap_or(self.delay);
+            delay = (all - self.delay).max(0);
+            self.delay = all;
+        }
+        self.ready += delay;
+        self.unsignalled += ran;
+        self.waited += wall - ran - delay;
+        Some(Passed { ran })
+    }
+
+    /// Nanoseconds ready for a processor but without one: the second number of the file.
+    fn read_delay(&self) -> Option<i64> {
+        let mut text = [0; 64];
+        let length = self.schedstat.as_ref()?.read_at(&mut text, 0).ok()?;
+        std::str::from_utf8(text.get(..length)?).ok()?.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// Where the thread is blocked; `None` when it runs or the system does not tell.
+    pub(crate) fn blocked(&self) -> Option<Blocked> {
+        let mut text = [0; 256];
+        let length = self.syscall.as_ref()?.read_at(&mut text, 0).ok()?;
+        Blocked::parse(std::str::from_utf8(text.get(..length)?).ok()?)
+    }
+
+    /// Whether the thread did not run since the last look.
+    pub(crate) fn is_still(&self) -> bool {
+        cpu_time(self.number) == Some(self.cpu)
+    }
+
+    /// Whether it blocks the signal, as far as the system tells.
+    pub(crate) fn blocks(&self, signal: i32) -> bool {
+        let status = fs::read_to_string(format!("/proc/self/task/{}/status", self.number)).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        mask >> (signal - 1) & 1 == 1
+    }
+}
+
+/// The numbers of all threads.
+pub(crate) fn list() -> Vec<i32> {
+    let entries = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let mut numbers: Vec<i32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// How many threads there are, by the cheapest question.
+pub(crate) fn count() -> Option<u64> {
+    fs::metadata("/proc/self/task").ok().map(|about| about.nlink().saturating_sub(2))
+}
+
+/// The name that the system knows a thread by.
+pub(crate) fn name(number: i32) -> String {
+    let name = fs::read_to_string(format!("/proc/self/task/{number}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}

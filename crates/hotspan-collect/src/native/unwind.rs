@@ -1,0 +1,178 @@
+//! Native stacks: from registers and a copy of the stack to addresses, and from addresses to functions.
+
+use std::sync::Arc;
+
+#[cfg(target_arch = "aarch64")]
+use framehop::aarch64::{CacheAarch64 as Cache, UnwindRegsAarch64, UnwinderAarch64 as Machine};
+#[cfg(target_arch = "x86_64")]
+use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64, UnwinderX86_64 as Machine};
+use framehop::Unwinder as _;
+
+use super::library::{Library, Mapping, Piece};
+use super::slots::Registers;
+
+/// No stack is followed further than this.
+const MOST_FRAMES: usize = 512;
+
+/// Addresses of a stack, innermost first, each inside the instruction that was executing.
+#[derive(Debug, Default)]
+pub(crate) struct NativeStack {
+    pub(crate) addresses: Vec<u64>,
+    /// Whether the beginning of the thread was reached.
+    pub(crate) is_whole: bool,
+}
+
+/// Follows stacks. Belongs to the collector thread.
+pub(crate) struct Unwinder {
+    machine: Machine<Piece>,
+    cache: Cache,
+    libraries: Vec<Library>,
+    /// Counts changes of the list of libraries.
+    pub(crate) changes: u64,
+    asked: bool,
+}
+
+impl Unwinder {
+    pub(crate) fn new() -> Self {
+        let mut unwinder =
+            Self { machine: Machine::new(), cache: Cache::new(), libraries: Vec::new(), changes: 0, asked: false };
+        unwinder.reload();
+        unwinder
+    }
+
+    /// Begins a batch: the list of libraries may be read again, once.
+    pub(crate) fn next_batch(&mut self) {
+        self.asked = false;
+    }
+
+    /// Reads anew what is mapped.
+    fn reload(&mut self) {
+        self.asked = true;
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let mappings: Vec<Mapping> = maps.lines().filter_map(code_mapping).collect();
+        if mappings.iter().eq(self.libraries.iter().map(|library| &library.mapping)) {
+            return;
+        }
+        self.changes += 1;
+        self.cache = Cache::new();
+        let mut known = std::mem::take(&mut self.libraries);
+        let mut kept = Vec::with_capacity(mappings.len());
+        for mapping in mappings {
+            if let Some(index) = known.iter().position(|library| library.mapping == mapping) {
+                kept.push(known.swap_remove(index));
+                continue;
+            }
+            let library = Library::open(mapping);
+            if let Some(module) = library.module() {
+                self.machine.add_module(module);
+            }
+            kept.push(library);
+        }
+        for gone in known {
+            self.machine.remove_module(gone.mapping.range.start as u64);
+        }
+        self.libraries = kept;
+    }
+
+    fn find(&self, address: u64) -> Option<&Library> {
+        let address = usize::try_from(address).ok()?;
+        let after = self.libraries.partition_point(|library| library.mapping.range.start <= address);
+        self.libraries.get(after.checked_sub(1)?).filter(|library| library.mapping.range.contains(&address))
+    }
+
+    /// The library and function at an address.
+    pub(crate) fn function(&self, address: u64) -> Option<(Arc<str>, Option<String>)> {
+        let library = self.find(address)?;
+        Some((Arc::clone(&library.name), library.function(address)))
+    }
+
+    /// Whether an address is in the same library as another.
+    pub(crate) fn is_same_library(&self, address: u64, other: u64) -> bool {
+        self.find(address).is_some_and(|library| library.mapping.range.contains(&(other as usize)))
+    }
+
+    /// Follows a stack.
+    pub(crate) fn follow(&mut self, registers: &Registers, stack: &[u8]) -> NativeStack {
+        let found = self.attempt(registers, stack);
+        let is_strange = found.addresses.iter().any(|&address| self.find(address).is_none());
+        if is_strange && !self.asked {
+            // A library may have been loaded since.
+            let changes = self.changes;
+            self.reload();
+            if self.changes != changes {
+                return self.attempt(registers, stack);
+            }
+        }
+        found
+    }
+
+    fn attempt(&mut self, registers: &Registers, stack: &[u8]) -> NativeStack {
+        let start = registers.stack;
+        let mut read = |address: u64| {
+            let offset = usize::try_from(address.checked_sub(start).ok_or(())?).map_err(|_| ())?;
+            let bytes = stack.get(offset..offset.checked_add(8).ok_or(())?).ok_or(())?;
+            bytes.try_into().map(u64::from_le_bytes).map_err(|_| ())
+        };
+        #[cfg(target_arch = "x86_64")]
+        let known = UnwindRegsX86_64::new(registers.instruction, registers.stack, registers.frame);
+        #[cfg(target_arch = "aarch64")]
+        let known = UnwindRegsAarch64::new(registers.link, registers.stack, registers.frame);
+        let mut frames = self.machine.iter_frames(registers.instruction, known, &mut self.cache, &mut read);
+        let mut found = NativeStack::default();
+        while found.addresses.len() < MOST_FRAMES {
+            match frames.next() {
+                Ok(Some(frame)) => found.addresses.push(frame.address_for_lookup()),
+                Ok(None) => {
+                    found.is_whole = true;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        found
+    }
+}
+
+/// A line of the list of mappings, when it is code of a file.
+fn code_mapping(line: &str) -> Option<Mapping> {
+    let mut fields = line.splitn(6, ' ');
+    let (range, rights, offset, _device, inode) =
+        (fields.next()?, fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let path = fields.next()?.trim();
+    if !rights.contains('x') || !(path.starts_with('/') || path == "[vdso]") {
+        return None;
+    }
+    let (start, end) = range.split_once('-')?;
+    let hex = |text: &str| usize::from_str_radix(text, 16).ok();
+    Some(Mapping {
+        range: hex(start)?..hex(end)?,
+        offset: u64::from_str_radix(offset, 16).ok()?,
+        inode: inode.parse().ok()?,
+        path: path.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_where_functions_are() {
+        let unwinder = Unwinder::new();
+        let here = libc::malloc as *const () as u64;
+        let (library, function) = unwinder.function(here + 1).unwrap();
+        assert!(library.starts_with("libc.so"), "{library}");
+        assert!(function.unwrap().contains("malloc"));
+        assert!(unwinder.function(16).is_none());
+    }
+
+    #[test]
+    fn reads_lines_of_maps() {
+        let line = "7f00-7fff r-xp 00001000 08:01 1234                    /usr/lib/a b.so";
+        let mapping = code_mapping(line).unwrap();
+        assert_eq!((mapping.range, mapping.offset, mapping.inode), (0x7f00..0x7fff, 0x1000, 1234));
+        assert_eq!(mapping.path, "/usr/lib/a b.so");
+        assert!(code_mapping("7f00-7fff r--p 0 08:01 1 /usr/lib/a.so").is_none());
+        assert!(code_mapping("7f00-7fff r-xp 0 00:00 0").is_none());
+    }
+}

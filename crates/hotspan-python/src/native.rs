@@ -1,0 +1,110 @@
+//! `NativeSampler`: the sampler of this process as Python sees it, and the watch on the garbage collector beside it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use hotspan_collect::clock::{self, Ticks};
+use hotspan_collect::native::{Options, Rate, Recorder, SampleError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{CollectError, from_sample};
+use crate::trace::PyTrace;
+
+type Running = Arc<Mutex<Option<Recorder>>>;
+
+/// A running sampler of all threads of this process. Dropping it ends it.
+#[pyclass(frozen, name = "NativeSampler", module = "hotspan._core")]
+pub(crate) struct PyNativeSampler {
+    running: Running,
+    pauses: Option<Py<GarbagePauses>>,
+}
+
+#[pymethods]
+impl PyNativeSampler {
+    /// Begins to sample; into a file that grows as the program runs, when there is a path.
+    #[staticmethod]
+    #[pyo3(signature = (rate, native, waiting, gc, path))]
+    fn start(
+        py: Python<'_>,
+        rate: u32,
+        native: bool,
+        waiting: bool,
+        gc: bool,
+        path: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let started = py.detach(|| -> Result<Recorder, SampleError> {
+            let options = Options { rate: Rate::new(rate)?, native, waiting };
+            match &path {
+                Some(path) => Recorder::start_to(options, path),
+                None => Recorder::start(options),
+            }
+        });
+        let running = Arc::new(Mutex::new(Some(started.map_err(|error| from_sample(&error))?)));
+        let pauses = if gc { Some(GarbagePauses::watch(py, Arc::clone(&running))?) } else { None };
+        Ok(Self { running, pauses })
+    }
+
+    /// Ends the recording: the trace, or nothing when a file has it.
+    fn stop(&self, py: Python<'_>) -> PyResult<Option<PyTrace>> {
+        if let Some(pauses) = &self.pauses {
+            GarbagePauses::unwatch(py, pauses)?;
+        }
+        let recorder = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let recorder = recorder.ok_or_else(|| CollectError::new_err("this recording was stopped already"))?;
+        let stopped = py.detach(|| recorder.stop().map(|left| (left.spool.is_none(), left.builder.finish())));
+        let (is_here, trace) = stopped.map_err(|error| from_sample(&error))?;
+        Ok(is_here.then(|| PyTrace::new(trace)))
+    }
+}
+
+/// What `gc.callbacks` calls at the beginning and the end of each collection.
+#[pyclass(frozen, module = "hotspan._core")]
+struct GarbagePauses {
+    running: Running,
+    /// When the collection began; one runs at a time.
+    began: AtomicU64,
+}
+
+impl GarbagePauses {
+    fn watch(py: Python<'_>, running: Running) -> PyResult<Py<Self>> {
+        let pauses = Py::new(py, Self { running, began: AtomicU64::new(0) })?;
+        py.import("gc")?.getattr("callbacks")?.call_method1("append", (&pauses,))?;
+        Ok(pauses)
+    }
+
+    fn unwatch(py: Python<'_>, pauses: &Py<Self>) -> PyResult<()> {
+        let callbacks = py.import("gc")?.getattr("callbacks")?;
+        if callbacks.contains(pauses)? {
+            callbacks.call_method1("remove", (pauses,))?;
+        }
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl GarbagePauses {
+    fn __call__(&self, phase: &str, info: &Bound<'_, PyDict>) {
+        if phase == "start" {
+            self.began.store(clock::now().0, Ordering::Relaxed);
+            return;
+        }
+        let (start, end) = (self.began.swap(0, Ordering::Relaxed), clock::now());
+        let generation = info.get_item("generation").ok().flatten().and_then(|value| value.extract::<u8>().ok());
+        let name = match generation {
+            Some(0) => "gc gen 0",
+            Some(1) => "gc gen 1",
+            _ => "gc gen 2",
+        };
+        // Never waits: the lock may be that of a thread which a fork left behind.
+        let running = match self.running.try_lock() {
+            Ok(running) => running,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if let Some(recorder) = running.as_ref().filter(|_| start != 0) {
+            recorder.add_span("gc", name, Ticks(start), end);
+        }
+    }
+}
