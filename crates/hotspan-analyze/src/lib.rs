@@ -11,6 +11,7 @@
 //! | [`memory`] | how many bytes a span allocated and released |
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
 //! | [`flops`] | how many floating point operations an operator stands for |
+//! | [`functions`] | calls and time by function: pstats' tables |
 //! | [`averages`] | torch's `key_averages()` |
 //! | [`table()`] | torch's `.table()`, as text |
 //! | [`mod@kernels`] | device time by kernel |
@@ -21,6 +22,7 @@
 pub mod averages;
 pub mod events;
 pub mod flops;
+pub mod functions;
 pub mod kernels;
 pub mod launches;
 pub mod memory;
@@ -31,6 +33,7 @@ pub mod summary;
 pub mod table;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
+pub use functions::Functions;
 pub use kernels::{KernelRow, Kernels, kernels};
 pub use memory_timeline::{DeviceTimeline, memory_timeline};
 pub use report::{Align, Cell, Column, Table, Unit};

@@ -1,11 +1,12 @@
 //! Collectors: what records a running program, one folder per source.
 //!
-//! [`torch`] records operators, autograd nodes, user ranges and allocations. [`clock`] relates the cheap counter of
+//! [`torch`] records operators, autograd nodes, user ranges and allocations; [`calls`] every call of a Python function. [`clock`] relates the cheap counter of
 //! the processor to wall time; [`buffer`] is the memory that running threads write to without waiting for anyone. What
 //! was recorded becomes a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
 //!
 //! All unsafe code of the collectors is in this crate.
 
 pub mod buffer;
+pub mod calls;
 pub mod clock;
 pub mod torch;

@@ -1,6 +1,7 @@
 //! `hotspan._core`: the Python module. Thin: it converts arguments and results, and computes nothing itself.
 
 mod averages;
+mod calls;
 mod collect;
 mod enter;
 mod error;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::averages::{PyAverage, PyKeyAverages};
+    #[pymodule_export]
+    use crate::calls::{PyCallProfiler, function_stats, function_text};
     #[pymodule_export]
     use crate::collect::{PyRecorder, clock_now, load_torch_hooks};
     #[pymodule_export]

@@ -8,7 +8,7 @@ use hotspan_analyze::kernels::kernels;
 use hotspan_analyze::memory_timeline::memory_timeline;
 use hotspan_analyze::summary::summary;
 use hotspan_formats::export::{chrome, hotspan as native};
-use hotspan_formats::{Exporter, open_with, save};
+use hotspan_formats::{EXPORTERS, Exporter, open_with, save};
 use hotspan_store::{Trace, spans_batch};
 use pyo3::prelude::*;
 
@@ -42,6 +42,10 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<PyTrace> {
 impl PyTrace {
     pub(crate) fn new(trace: Trace) -> Self {
         Self { trace: Arc::new(trace) }
+    }
+
+    pub(crate) fn trace(&self) -> &Trace {
+        &self.trace
     }
 
     fn write(&self, py: Python<'_>, exporter: &dyn Exporter, path: &Path) -> PyResult<()> {
@@ -119,6 +123,14 @@ impl PyTrace {
 
     fn export_chrome_trace(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.write(py, &chrome::Chrome, &path)
+    }
+
+    /// Writes the trace in the format of this name.
+    fn export(&self, py: Python<'_>, format: &str, path: PathBuf) -> PyResult<()> {
+        let Some(exporter) = EXPORTERS.iter().find(|exporter| exporter.name() == format) else {
+            return Err(HotspanError::new_err(format!("there is no format {format:?}")));
+        };
+        self.write(py, *exporter, &path)
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
