@@ -21,6 +21,7 @@ from hotspan._core import CollectError
 from hotspan.profiler._modules import ModuleCalls
 from hotspan.profiler._notices import say_once
 from hotspan.profiler._request import Request, device_of
+from hotspan.profiler._stacks import file_prefixes, module_call_code
 
 
 class Collector(Protocol):
@@ -65,13 +66,15 @@ class NativeCollector:
             self._recorder.toggle(False)
         if request.modules:
             self._modules = ModuleCalls(self._recorder)
+        if request.stack:
+            self._trace_calls(self._recorder)
 
     def stop(self, metadata: dict[str, str]) -> _core.Trace:
         """End, and return what was recorded."""
         recorder = self._end()
         if recorder is None:
             raise CollectError("nothing is being recorded")
-        return recorder.stop(list(metadata.items()))
+        return recorder.stop(list(metadata.items()), file_prefixes() if self._request.stack else [])
 
     def discard(self) -> None:
         """End, and forget."""
@@ -83,6 +86,13 @@ class NativeCollector:
         """Pause or resume the recording of operators."""
         if self._recorder is not None and ProfilerActivity.CPU in activities:
             self._recorder.toggle(record)
+
+    def _trace_calls(self, recorder: _core.Recorder) -> None:
+        try:
+            recorder.trace_calls(module_call_code())
+        except CollectError:
+            self.discard()
+            raise
 
     def _end(self) -> _core.Recorder | None:
         if self._modules is not None:
@@ -136,7 +146,7 @@ def _beyond_native(request: Request) -> str | None:
     device = device_of(request.activities)
     if device is not None:
         return f"{device} activity"
-    return "Python stacks (with_stack)" if request.stack else None
+    return None
 
 
 # The collector that records, for there can be one; a profile that was dropped without being stopped does not count.

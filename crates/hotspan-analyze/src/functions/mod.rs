@@ -143,6 +143,16 @@ impl Functions {
         }
     }
 
+    /// What a function called, by callee.
+    #[must_use]
+    pub fn callees(&self, function: &FunctionName) -> Vec<(FunctionName, Calls)> {
+        let calls = |row: &FunctionRow| {
+            let (_, sums) = row.callers.iter().find(|(caller, _)| caller == function)?;
+            Some((row.function.clone(), *sums))
+        };
+        self.rows.iter().filter_map(calls).collect()
+    }
+
     /// Adds the functions of another trace.
     pub fn add(&mut self, other: Self) {
         for row in other.rows {

@@ -85,7 +85,6 @@ interpreter! {
         new_tuple: c"PyTuple_New", unsafe extern "C" fn(isize) -> Ptr;
         set_tuple_item: c"PyTuple_SetItem", unsafe extern "C" fn(Ptr, isize, Ptr) -> c_int;
         next_pair: c"PyDict_Next", unsafe extern "C" fn(Ptr, *mut isize, *mut Ptr, *mut Ptr) -> c_int;
-        get_item: c"PyDict_GetItemString", unsafe extern "C" fn(Ptr, *const c_char) -> Ptr;
         clear_error: c"PyErr_Clear", unsafe extern "C" fn();
         fetch_error: c"PyErr_Fetch", unsafe extern "C" fn(*mut Ptr, *mut Ptr, *mut Ptr);
         restore_error: c"PyErr_Restore", unsafe extern "C" fn(Ptr, Ptr, Ptr);

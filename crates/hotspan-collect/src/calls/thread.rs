@@ -195,11 +195,6 @@ impl ThreadCalls {
         edge
     }
 
-    /// The function that a key stands for, when this thread has been in it.
-    pub(crate) fn known(&self, key: Key) -> Option<FunctionId> {
-        self.ids.get(&key).map(|&known| self.known[known as usize].id)
-    }
-
     fn put(slots: &mut [Slot], slot: Slot) {
         let mask = slots.len() - 1;
         let mut at = Self::slot_of(slot.caller, slot.key) & mask;

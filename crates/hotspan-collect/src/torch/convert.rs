@@ -1,5 +1,7 @@
 //! Records as a trace: the spans, instants, arrows, names and metadata of an export of torch.profiler.
 
+mod calls;
+
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
@@ -123,7 +125,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     };
     converter.describe(&recording);
     let process = Ident::Int(i64::from(recording.process));
-    let Recording { threads, mut added, started, stopped, .. } = recording;
+    let Recording { threads, mut added, calls, started, stopped, .. } = recording;
     added.sort_by_key(|span| span.start);
     for thread in threads {
         let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.os_thread);
@@ -137,6 +139,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
         let track = converter.track(process, os_thread, "");
         converter.added(track, mine);
     }
+    converter.calls(process, calls);
     converter.arrows();
     converter.window(started, stopped);
     let Converter { mut builder, unfinished, .. } = converter;

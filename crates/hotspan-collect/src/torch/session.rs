@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use hotspan_store::TraceBuilder;
 
 use crate::buffer;
+use crate::calls::SpanTable;
 use crate::clock::{self, Calibration, ClockStart, Ticks};
 use crate::torch::abi::{self, Functions};
 use crate::torch::convert;
@@ -56,6 +57,7 @@ pub struct Recording {
     pub(crate) process: u32,
     pub(crate) threads: Vec<ThreadRecording>,
     pub(crate) added: Vec<AddedSpan>,
+    pub(crate) calls: SpanTable,
     pub(crate) calibration: Calibration,
     pub(crate) started: Ticks,
     pub(crate) stopped: Ticks,
@@ -153,6 +155,7 @@ impl Session {
             process: self.process,
             threads,
             added,
+            calls: SpanTable::default(),
             calibration: self.clock.finish(),
             started: self.started,
             stopped,
@@ -186,6 +189,12 @@ impl Recording {
     #[must_use]
     pub fn into_builder(self) -> TraceBuilder {
         convert::convert(self)
+    }
+
+    /// The same with the calls of Python functions that were traced meanwhile: `with_stack`.
+    #[must_use]
+    pub fn with_calls(self, calls: SpanTable) -> Self {
+        Self { calls, ..self }
     }
 
     /// How many events were lost for want of memory.

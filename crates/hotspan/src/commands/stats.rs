@@ -1,4 +1,6 @@
-//! `hotspan stats`: torch's operator table, and its sisters by shape, stack, module, thread and kernel.
+//! `hotspan stats`: torch's operator table, and its sisters by shape, stack, module, thread, kernel and function.
+
+mod functions;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,6 +20,8 @@ Examples:
   hotspan stats trace.json.gz
   hotspan stats trace.json.gz --by shape --sort self_cpu_time_total --limit 20
   hotspan stats trace.json.gz --by kernel --markdown
+  hotspan stats profile.prof --sort tottime --limit 10     # pstats' table; several files are added up
+  hotspan stats profile.prof --callers 'forward'
   hotspan stats runs/ --json | jq '.[] | {rank, rows: .rows[:3]}'";
 
 /// What a row stands for.
@@ -35,6 +39,8 @@ enum By {
     Kernel,
     /// An operator on a thread
     Thread,
+    /// A Python function, as pstats shows it
+    Function,
 }
 
 /// Show what the time was spent on: torch's key_averages table, in a blink
@@ -44,9 +50,9 @@ pub(crate) struct Arguments {
     /// Traces, or folders of traces
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// What a row stands for
-    #[arg(long, value_enum, default_value = "op")]
-    by: By,
+    /// What a row stands for; by default an operator, or a function where there are only functions
+    #[arg(long, value_enum)]
+    by: Option<By>,
     /// Sort by this column, largest first; torch's names work (self_cuda_time_total …)
     #[arg(long, value_name = "KEY")]
     sort: Option<String>,
@@ -60,17 +66,37 @@ pub(crate) struct Arguments {
     #[arg(long)]
     wide: bool,
     #[command(flatten)]
+    functions: functions::FunctionArguments,
+    #[command(flatten)]
     format: Format,
 }
 
+impl Arguments {
+    fn by(&self) -> By {
+        self.by.unwrap_or(By::Op)
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
+    let by_function = match arguments.by {
+        Some(by) => by == By::Function,
+        None => arguments.functions.is_set() || functions::are_prof_files(&arguments.files),
+    };
+    if by_function {
+        return functions::run(arguments, output);
+    }
     let Format { json, csv, markdown } = arguments.format;
     let mut objects = Vec::new();
+    let mut shows_functions = false;
     let result = files::for_each(&arguments.files, |path, trace, position| {
+        if arguments.by.is_none() && !position.several && functions::has_only_functions(trace) {
+            shows_functions = true;
+            return functions::show_trace(path, trace, arguments, output);
+        }
         if position.several && !json && !csv {
             writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, trace))?;
         }
-        let is_torch_table = matches!(arguments.by, By::Op | By::Shape | By::Stack);
+        let is_torch_table = matches!(arguments.by(), By::Op | By::Shape | By::Stack);
         if is_torch_table && !json && !csv && !markdown {
             return Ok(output.write_all(torch_table(trace, arguments)?.as_bytes())?);
         }
@@ -91,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         };
         Ok(output.write_all(text.as_bytes())?)
     });
-    if json {
+    if json && !shows_functions {
         writeln!(output, "{:#}", Value::Array(objects))?;
     }
     result
@@ -99,10 +125,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
 
 fn averages(trace: &Trace, arguments: &Arguments) -> KeyAverages {
     let group_by = GroupBy {
-        input_shapes: arguments.by == By::Shape,
-        stack_depth: if arguments.by == By::Stack { arguments.stack_depth } else { 0 },
-        module: arguments.by == By::Module,
-        thread: arguments.by == By::Thread,
+        input_shapes: arguments.by() == By::Shape,
+        stack_depth: if arguments.by() == By::Stack { arguments.stack_depth } else { 0 },
+        module: arguments.by() == By::Module,
+        thread: arguments.by() == By::Thread,
         ..GroupBy::default()
     };
     KeyAverages::compute(trace, &group_by)
@@ -129,7 +155,7 @@ fn torch_table(trace: &Trace, arguments: &Arguments) -> Result<String, CommandEr
 }
 
 fn report(trace: &Trace, arguments: &Arguments) -> Result<Table, CommandError> {
-    let mut report = if arguments.by == By::Kernel {
+    let mut report = if arguments.by() == By::Kernel {
         let mut report = kernels(trace).report();
         if let Some(key) = &arguments.sort {
             report.sort_by(key).map_err(|keys| {
