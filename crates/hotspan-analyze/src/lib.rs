@@ -13,6 +13,7 @@
 //! | [`mod@memory_blocks`] | allocations with their releases, and what they were used for |
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
 //! | [`flops`] | how many floating point operations an operator stands for |
+//! | [`functions`] | calls and time by function: pstats' tables |
 //! | [`averages`] | torch's `key_averages()` |
 //! | [`table()`] | torch's `.table()`, as text |
 //! | [`mod@kernels`] | device time by kernel |
@@ -44,6 +45,7 @@ pub mod gpu;
 pub mod host_activity;
 pub mod idle;
 pub mod intervals;
+pub mod functions;
 pub mod kernels;
 pub mod launch_calls;
 pub mod launch_statistics;
@@ -66,6 +68,7 @@ pub mod tensor_cores;
 pub mod utilisation;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
+pub use functions::Functions;
 pub use kernels::{KernelRow, Kernels, kernels};
 pub use memory_blocks::MemoryDevice;
 pub use memory_category::MemoryCategory;

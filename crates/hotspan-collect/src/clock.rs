@@ -141,6 +141,12 @@ impl Calibration {
         let elapsed = ticks.0.wrapping_sub(self.ticks.0) as i64;
         UnixNanos(self.unix.0 + (elapsed as f64 * self.nanos_per_tick).round() as i64)
     }
+
+    /// The nanoseconds that so many ticks take.
+    #[must_use]
+    pub fn nanos(&self, ticks: u64) -> i64 {
+        (ticks as i64 as f64 * self.nanos_per_tick).round() as i64
+    }
 }
 
 /// The beginning of a calibration.

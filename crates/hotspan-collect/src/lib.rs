@@ -6,6 +6,7 @@
 //! a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
 //! [`torch`] records operators, autograd nodes, user ranges and allocations; [`native`] samples the process it lives in.
 //! [`clock`] relates the cheap counter of
+//! [`torch`] records operators, autograd nodes, user ranges and allocations; [`calls`] every call of a Python function. [`clock`] relates the cheap counter of
 //! the processor to wall time; [`buffer`] is the memory that running threads write to without waiting for anyone. What
 //! was recorded becomes a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
 //!
@@ -13,6 +14,7 @@
 
 pub mod agent;
 pub mod buffer;
+pub mod calls;
 pub mod clock;
 pub mod launch;
 pub mod native;

@@ -1,12 +1,14 @@
 //! `Recorder`: the operator collector as Python sees it. When to record is decided in Python.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use hotspan_collect::calls::{self, Tracer};
 use hotspan_collect::clock::{self, Ticks};
 use hotspan_collect::torch::{Mark, MarkedBlock, Options, Session, Shim, TorchInstall};
 use pyo3::prelude::*;
 
+use crate::calls::from_calls;
 use crate::error::{CollectError, from_collect};
 use crate::trace::PyTrace;
 
@@ -53,11 +55,33 @@ pub(crate) fn mark(what: String, blocks: Vec<(i64, i64, u64, u64)>) -> Mark {
 #[pyclass(frozen, name = "Recorder", module = "hotspan._core")]
 pub(crate) struct PyRecorder {
     session: Mutex<Option<Session>>,
+    /// Traces calls meanwhile: `with_stack`.
+    tracer: Mutex<Option<Arc<Tracer>>>,
 }
+
+/// At most this many calls of a thread are kept: half a gigabyte.
+const MOST_CALLS: usize = 20_000_000;
 
 impl PyRecorder {
     fn with<T>(&self, act: impl FnOnce(&Session) -> T) -> Option<T> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(act)
+    }
+}
+
+impl PyRecorder {
+    fn end_calls(&self) -> Option<Arc<Tracer>> {
+        let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        tracer.stop();
+        Some(tracer)
+    }
+}
+
+impl Drop for PyRecorder {
+    fn drop(&mut self) {
+        // Python drops its objects with the GIL held, which this needs.
+        if let Some(tracer) = self.end_calls() {
+            tracer.clear();
+        }
     }
 }
 
@@ -76,18 +100,42 @@ impl PyRecorder {
         let options = Options { shapes, memory, overload_names, ..Options::default() };
         let started = py.detach(|| Session::start(&load(&torch_root)?, options));
         let session = started.map_err(|error| from_collect(&error))?;
-        Ok(Self { session: Mutex::new(Some(session)) })
+        Ok(Self { session: Mutex::new(Some(session)), tracer: Mutex::new(None) })
+    }
+
+    /// Traces calls of Python functions too, beginning with those that run. Calls of the code of `nn.Module.__call__` are
+    /// named by the module.
+    fn trace_calls(&self, module_call: &Bound<'_, PyAny>) -> PyResult<()> {
+        let tracer = Arc::new(Tracer::new().map_err(|error| from_calls(&error))?);
+        tracer.name_modules(module_call.as_ptr().cast());
+        let options = calls::Options { builtins: true, spans: MOST_CALLS, running: true };
+        tracer.start(options).map_err(|error| CollectError::new_err(error.to_string()))?;
+        *self.tracer.lock().unwrap_or_else(PoisonError::into_inner) = Some(tracer);
+        Ok(())
     }
 
     /// Ends the recording; what was recorded, with this metadata (keys and JSON texts), is a trace.
-    /// Marks say what tensors are, by readings of the recording clock.
-    fn stop(&self, py: Python<'_>, metadata: Vec<(String, String)>, marks: Vec<PyMark>) -> PyResult<PyTrace> {
+    /// Marks say what tensors are, by readings of the recording clock. Files of Python functions are shown without these
+    /// prefixes.
+    fn stop(
+        &self,
+        py: Python<'_>,
+        metadata: Vec<(String, String)>,
+        marks: Vec<PyMark>,
+        prefixes: Vec<String>,
+    ) -> PyResult<PyTrace> {
+        let calls = self.end_calls().map(|tracer| {
+            let calls = tracer.take_spans(&prefixes);
+            tracer.clear();
+            calls
+        });
         let stopped = py.detach(|| {
             let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).take()?;
             let marks = marks
                 .into_iter()
                 .map(|(time, thread, what, blocks)| (Ticks(time), thread, mark(what, blocks)));
-            let mut builder = session.stop().with_marks(marks).into_builder();
+            let recording = session.stop().with_marks(marks).with_calls(calls.unwrap_or_default());
+            let mut builder = recording.into_builder();
             for (key, json) in &metadata {
                 builder.metadata.set(key, json);
             }
@@ -98,6 +146,9 @@ impl PyRecorder {
 
     /// Ends the recording and forgets what it recorded.
     fn discard(&self, py: Python<'_>) {
+        if let Some(tracer) = self.end_calls() {
+            tracer.clear();
+        }
         py.detach(|| drop(self.session.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
 

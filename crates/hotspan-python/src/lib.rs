@@ -3,6 +3,7 @@
 mod agent;
 mod advice;
 mod averages;
+mod calls;
 mod collect;
 mod enter;
 mod error;
@@ -21,6 +22,8 @@ mod _core {
     use crate::agent::PyAgent;
     #[pymodule_export]
     use crate::averages::{PyAverage, PyKeyAverages};
+    #[pymodule_export]
+    use crate::calls::{PyCallProfiler, function_stats, function_text};
     #[pymodule_export]
     use crate::collect::{PyRecorder, clock_now, load_torch_hooks};
     #[pymodule_export]

@@ -10,7 +10,7 @@ use hotspan_analyze::summary::summary;
 use hotspan_analyze::{MemoryCategory, MemoryDevice};
 use hotspan_collect::torch::push_mark;
 use hotspan_formats::export::{chrome, hotspan as native, memory};
-use hotspan_formats::{Exporter, open_adding, open_with, save};
+use hotspan_formats::{EXPORTERS, Exporter, open_adding, open_with, save};
 use hotspan_store::{Timestamp, Trace, spans_batch};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -62,6 +62,10 @@ pub(crate) fn open_recording(py: Python<'_>, path: PathBuf, marks: Vec<PyMark>) 
 impl PyTrace {
     pub(crate) fn new(trace: Trace) -> Self {
         Self { trace: Arc::new(trace) }
+    }
+
+    pub(crate) fn trace(&self) -> &Trace {
+        &self.trace
     }
 
     fn write(&self, py: Python<'_>, exporter: &dyn Exporter, path: &Path) -> PyResult<()> {
@@ -192,6 +196,14 @@ impl PyTrace {
             std::io::ErrorKind::InvalidInput => PyValueError::new_err(error.error.to_string()),
             _ => from_export(&error),
         })
+    }
+
+    /// Writes the trace in the format of this name.
+    fn export(&self, py: Python<'_>, format: &str, path: PathBuf) -> PyResult<()> {
+        let Some(exporter) = EXPORTERS.iter().find(|exporter| exporter.name() == format) else {
+            return Err(HotspanError::new_err(format!("there is no format {format:?}")));
+        };
+        self.write(py, *exporter, &path)
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {

@@ -52,7 +52,7 @@ impl CommandError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Open(error) => error.hint(),
-            Self::NoTraces(_) => Some("traces end in .json, .json.gz, .json.zst or .hotspan"),
+            Self::NoTraces(_) => Some("traces end in .json, .json.gz, .json.zst, .hotspan or .prof"),
             _ => None,
         }
     }

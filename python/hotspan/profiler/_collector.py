@@ -21,6 +21,7 @@ from hotspan._core import CollectError
 from hotspan.profiler._modules import ModuleCalls
 from hotspan.profiler._notices import say_once
 from hotspan.profiler._request import Request, device_of
+from hotspan.profiler._stacks import file_prefixes, module_call_code
 from hotspan.profiler._tensors import TensorMarks
 
 
@@ -72,6 +73,8 @@ class NativeCollector:
             self._modules = ModuleCalls(self._recorder)
         if request.memory:
             self._tensors = TensorMarks(_core.clock_now)
+        if request.stack:
+            self._trace_calls(self._recorder)
 
     def stop(self, metadata: dict[str, str]) -> _core.Trace:
         """End, and return what was recorded."""
@@ -79,7 +82,8 @@ class NativeCollector:
         recorder = self._end()
         if recorder is None:
             raise CollectError("nothing is being recorded")
-        return recorder.stop(list(metadata.items()), marks)
+        prefixes = file_prefixes() if self._request.stack else []
+        return recorder.stop(list(metadata.items()), marks, prefixes)
 
     def discard(self) -> None:
         """End, and forget."""
@@ -96,6 +100,13 @@ class NativeCollector:
         """Mark the gradients that are there."""
         if self._tensors is not None:
             self._tensors.look()
+
+    def _trace_calls(self, recorder: _core.Recorder) -> None:
+        try:
+            recorder.trace_calls(module_call_code())
+        except CollectError:
+            self.discard()
+            raise
 
     def _end(self) -> _core.Recorder | None:
         if self._modules is not None:
@@ -152,7 +163,7 @@ def _beyond_native(request: Request) -> str | None:
     device = device_of(request.activities)
     if device is not None:
         return f"{device} activity"
-    return "Python stacks (with_stack)" if request.stack else None
+    return None
 
 
 # The collector that records, for there can be one; a profile that was dropped without being stopped does not count.

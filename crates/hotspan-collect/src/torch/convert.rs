@@ -1,5 +1,7 @@
 //! Records as a trace: the spans, instants, arrows, names and metadata of an export of torch.profiler.
 
+mod calls;
+
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
@@ -124,7 +126,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     };
     converter.describe(&recording);
     let process = Ident::Int(i64::from(recording.process));
-    let Recording { threads, mut added, marks, started, stopped, process: number, .. } = recording;
+    let Recording { threads, mut added, marks, calls, started, stopped, process: number, .. } = recording;
     added.sort_by_key(|span| span.start);
     for thread in threads {
         let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.os_thread);
@@ -142,6 +144,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
         let time = converter.time(ticks.0);
         push_mark(&mut converter.builder, number, os_thread, time, &mark);
     }
+    converter.calls(process, calls);
     converter.arrows();
     converter.window(started, stopped);
     let Converter { mut builder, unfinished, .. } = converter;

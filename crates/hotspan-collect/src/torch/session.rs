@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use hotspan_store::TraceBuilder;
 
 use crate::buffer;
+use crate::calls::SpanTable;
 use crate::clock::{self, Calibration, ClockStart, Ticks};
 use crate::torch::abi::{self, Functions};
 use crate::torch::convert;
@@ -58,6 +59,7 @@ pub struct Recording {
     pub(crate) added: Vec<AddedSpan>,
     /// What was known about tensors: when, on which thread, what.
     pub(crate) marks: Vec<(Ticks, i64, Mark)>,
+    pub(crate) calls: SpanTable,
     pub(crate) calibration: Calibration,
     pub(crate) started: Ticks,
     pub(crate) stopped: Ticks,
@@ -156,6 +158,7 @@ impl Session {
             threads,
             added,
             marks: Vec::new(),
+            calls: SpanTable::default(),
             calibration: self.clock.finish(),
             started: self.started,
             stopped,
@@ -202,6 +205,12 @@ impl Recording {
     #[must_use]
     pub fn into_builder(self) -> TraceBuilder {
         convert::convert(self)
+    }
+
+    /// The same with the calls of Python functions that were traced meanwhile: `with_stack`.
+    #[must_use]
+    pub fn with_calls(self, calls: SpanTable) -> Self {
+        Self { calls, ..self }
     }
 
     /// How many events were lost for want of memory.

@@ -3,6 +3,7 @@
 pub mod chrome;
 pub mod hotspan;
 pub mod memory;
+pub mod prof;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -34,6 +35,7 @@ pub static EXPORTERS: &[&dyn Exporter] = &[
     &memory::MemoryHtml(None),
     &memory::MemoryJson(None),
     &memory::MemoryRaw(None),
+    &prof::Prof,
 ];
 
 /// Writes a trace to a file, compressed when the name ends in `.gz` or `.zst`. The file appears whole or not at all.

@@ -1,4 +1,7 @@
-//! `hotspan stats`: torch's operator table, and its sisters by shape, stack, module and thread; kernels, copies and streams.
+//! `hotspan stats`: torch's operator table, and its sisters by shape, stack, module and thread; kernels, copies and
+//! streams; functions.
+
+mod functions;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,6 +25,8 @@ Examples:
   hotspan stats trace.json.gz
   hotspan stats trace.json.gz --by shape --sort self_cpu_time_total --limit 20
   hotspan stats trace.json.gz --by kernel --markdown
+  hotspan stats profile.prof --sort tottime --limit 10     # pstats' table; several files are added up
+  hotspan stats profile.prof --callers 'forward'
   hotspan stats runs/ --json | jq '.[] | {rank, rows: .rows[:3]}'";
 
 /// What a row stands for.
@@ -43,6 +48,8 @@ enum By {
     Stream,
     /// An operator on a thread
     Thread,
+    /// A Python function, as pstats shows it
+    Function,
 }
 
 /// Show what the time was spent on: torch's key_averages table, in a blink
@@ -52,9 +59,9 @@ pub(crate) struct Arguments {
     /// Traces, or folders of traces
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// What a row stands for
-    #[arg(long, value_enum, default_value = "op")]
-    by: By,
+    /// What a row stands for; by default an operator, or a function where there are only functions
+    #[arg(long, value_enum)]
+    by: Option<By>,
     /// Sort by this column, largest first; torch's names work (self_cuda_time_total …)
     #[arg(long, value_name = "KEY")]
     sort: Option<String>,
@@ -68,17 +75,37 @@ pub(crate) struct Arguments {
     #[arg(long)]
     wide: bool,
     #[command(flatten)]
+    functions: functions::FunctionArguments,
+    #[command(flatten)]
     format: Format,
 }
 
+impl Arguments {
+    fn by(&self) -> By {
+        self.by.unwrap_or(By::Op)
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
+    let by_function = match arguments.by {
+        Some(by) => by == By::Function,
+        None => arguments.functions.is_set() || functions::are_prof_files(&arguments.files),
+    };
+    if by_function {
+        return functions::run(arguments, output);
+    }
     let Format { json, csv, markdown } = arguments.format;
     let mut objects = Vec::new();
+    let mut shows_functions = false;
     let result = files::for_each(&arguments.files, |path, trace, position| {
+        if arguments.by.is_none() && !position.several && functions::has_only_functions(trace) {
+            shows_functions = true;
+            return functions::show_trace(path, trace, arguments, output);
+        }
         if position.several && !json && !csv {
             writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, trace))?;
         }
-        let is_torch_table = matches!(arguments.by, By::Op | By::Shape | By::Stack);
+        let is_torch_table = matches!(arguments.by(), By::Op | By::Shape | By::Stack);
         if is_torch_table && !json && !csv && !markdown {
             return Ok(output.write_all(torch_table(trace, arguments)?.as_bytes())?);
         }
@@ -99,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         };
         Ok(output.write_all(text.as_bytes())?)
     });
-    if json {
+    if json && !shows_functions {
         writeln!(output, "{:#}", Value::Array(objects))?;
     }
     result
@@ -107,10 +134,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
 
 fn averages(trace: &Trace, arguments: &Arguments) -> KeyAverages {
     let group_by = GroupBy {
-        input_shapes: arguments.by == By::Shape,
-        stack_depth: if arguments.by == By::Stack { arguments.stack_depth } else { 0 },
-        module: arguments.by == By::Module,
-        thread: arguments.by == By::Thread,
+        input_shapes: arguments.by() == By::Shape,
+        stack_depth: if arguments.by() == By::Stack { arguments.stack_depth } else { 0 },
+        module: arguments.by() == By::Module,
+        thread: arguments.by() == By::Thread,
         ..GroupBy::default()
     };
     KeyAverages::compute(trace, &group_by)
@@ -137,11 +164,11 @@ fn torch_table(trace: &Trace, arguments: &Arguments) -> Result<String, CommandEr
 }
 
 fn report(trace: &Trace, arguments: &Arguments) -> Result<Table, CommandError> {
-    let device_table = match arguments.by {
+    let device_table = match arguments.by() {
         By::Kernel => Some(kernels(trace).report()),
         By::Copy => Some(copy_table(&copies(trace))),
         By::Stream => Some(stream_table(&streams(trace), recording(trace, &DeviceWork::of(trace)))),
-        By::Op | By::Shape | By::Stack | By::Module | By::Thread => None,
+        By::Op | By::Shape | By::Stack | By::Module | By::Thread | By::Function => None,
     };
     let mut report = if let Some(mut report) = device_table {
         if let Some(key) = &arguments.sort {

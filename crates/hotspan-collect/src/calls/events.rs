@@ -1,0 +1,207 @@
+//! What happens at an event, whichever way the interpreter reports it: a function is entered or left.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::calls::functions::{Kind, describe_builtin};
+use crate::calls::python::{Interpreter, Owned, Ptr, text_attribute, type_of};
+use crate::calls::thread::{FunctionId, Key, ThreadCalls};
+use crate::calls::tracer::{Tracer, lock, running, this_thread};
+use crate::clock;
+
+/// Whether the running tracer asks a timer of its own.
+static HAS_TIMER: AtomicBool = AtomicBool::new(false);
+/// The code whose calls are named by the module that is called; 0: none.
+static MODULE_CALL: AtomicUsize = AtomicUsize::new(0);
+/// Whether methods of C are told apart by the type they are called on, as torch.profiler shows them.
+static BY_TYPE: AtomicBool = AtomicBool::new(false);
+
+/// Sets what a session wants of its events.
+pub(crate) fn prepare(has_timer: bool, module_call: usize, by_type: bool) {
+    HAS_TIMER.store(has_timer, Ordering::Relaxed);
+    MODULE_CALL.store(module_call, Ordering::Relaxed);
+    BY_TYPE.store(by_type, Ordering::Relaxed);
+}
+
+/// What the callee of an event is.
+#[derive(Clone, Copy)]
+pub(crate) enum Callee {
+    /// This code, in the frame if the event gave one.
+    Code(Ptr, Option<Ptr>),
+    /// This function of C.
+    Builtin(Ptr),
+    /// This method of C, on that object.
+    Method(Ptr, Ptr),
+}
+
+impl Callee {
+    /// # Safety
+    /// The objects are live.
+    #[inline]
+    unsafe fn key(self, python: &Interpreter) -> Key {
+        // SAFETY: the caller says so.
+        let (key, object) = unsafe {
+            match self {
+                Self::Code(code, _) => return code as Key,
+                Self::Builtin(function) => {
+                    let key = python.definition(function);
+                    if !BY_TYPE.load(Ordering::Relaxed) {
+                        return key;
+                    }
+                    (key, (python.c_self)(function))
+                }
+                Self::Method(descriptor, object) => (descriptor as Key, object),
+            }
+        };
+        if BY_TYPE.load(Ordering::Relaxed) && !object.is_null() {
+            // SAFETY: the object is live. An odd number is the address of nothing.
+            return key ^ (unsafe { type_of(object) } as Key).rotate_left(20) | 1;
+        }
+        key
+    }
+}
+
+/// A call begins.
+///
+/// # Safety
+/// The GIL is held; the objects are live.
+#[inline]
+pub(crate) unsafe fn entered(python: &'static Interpreter, callee: Callee) {
+    let mine = this_thread();
+    // SAFETY: the state is this thread's, and no other reference to it is in use.
+    unsafe {
+        if mine.is_null() || (*mine).busy {
+            return;
+        }
+        let key = callee.key(python);
+        if !HAS_TIMER.load(Ordering::Relaxed)
+            && let Some(edge) = (*mine).edge_to(key)
+            && key != MODULE_CALL.load(Ordering::Relaxed)
+        {
+            (*mine).enter(edge, key, clock::now);
+            return;
+        }
+        python.aside(|| entered_anew(python, mine, callee, key));
+    }
+}
+
+/// A call ends that the event names.
+///
+/// # Safety
+/// The GIL is held; the objects are live.
+#[inline]
+pub(crate) unsafe fn left(python: &'static Interpreter, callee: Callee) {
+    let now = clock::now();
+    let mine = this_thread();
+    // SAFETY: as above.
+    unsafe {
+        if mine.is_null() || (*mine).busy || (*mine).depth() == 0 {
+            return;
+        }
+        let key = callee.key(python);
+        let now = if HAS_TIMER.load(Ordering::Relaxed) {
+            running().map_or(now, |tracer| tracer.now())
+        } else {
+            now
+        };
+        (*mine).leave(now, key);
+    }
+}
+
+/// The long way in: a call that was not made before, or that needs more than its key.
+#[cold]
+unsafe fn entered_anew(python: &'static Interpreter, mine: *mut ThreadCalls, callee: Callee, leaves_as: Key) {
+    let Some(tracer) = running() else { return };
+    // SAFETY: the GIL is held. Naming a function may run Python code and let other threads run: the state is marked as
+    // busy meanwhile, nothing of it is borrowed, and it is looked at again afterwards.
+    unsafe {
+        let session = (*mine).session;
+        (*mine).busy = true;
+        let (key, id) = learn(python, &tracer, callee, leaves_as);
+        (*mine).busy = false;
+        if this_thread() != mine || (*mine).session != session {
+            return;
+        }
+        let edge = (*mine).edge_to(key).unwrap_or_else(|| (*mine).new_edge(key, id));
+        (*mine).enter(edge, leaves_as, || tracer.now());
+    }
+}
+
+/// The function that is called, added to the registry when it is new.
+unsafe fn learn(
+    python: &'static Interpreter,
+    tracer: &Tracer,
+    callee: Callee,
+    key: Key,
+) -> (Key, FunctionId) {
+    let find = |key| lock(&tracer.functions).and_then(|functions| functions.find(key));
+    let add = |key, kind, object| {
+        lock(&tracer.functions).map_or(FunctionId(u32::MAX), |mut functions| {
+            functions.find(key).unwrap_or_else(|| functions.add(key, kind, object))
+        })
+    };
+    // SAFETY: the GIL is held and the objects are live; what passes to the registry is a new reference.
+    unsafe {
+        match callee {
+            Callee::Code(code, frame) => {
+                if key == MODULE_CALL.load(Ordering::Relaxed)
+                    && let Some(module) = module_of(python, frame)
+                {
+                    let key = module.0 as Key;
+                    let known = find(key);
+                    let id = known.unwrap_or_else(|| {
+                        let class =
+                            text_attribute(python, type_of(module.0), c"__name__").unwrap_or_default();
+                        add(key, Kind::Module { class, number: 0 }, module.into_raw())
+                    });
+                    return (key, id);
+                }
+                (key, find(key).unwrap_or_else(|| add(key, Kind::Code, python.new_reference(code))))
+            }
+            Callee::Builtin(function) => {
+                let id = find(key).unwrap_or_else(|| {
+                    let (kind, keeps) = describe_builtin(python, function);
+                    add(key, kind, keeps)
+                });
+                (key, id)
+            }
+            Callee::Method(descriptor, object) => {
+                if let Some(id) = find(key) {
+                    return (key, id);
+                }
+                // Bound to its object the method has the same definition as wherever it was bound by hand.
+                let bind = Owned::new(python, (python.get_attribute)(descriptor, c"__get__".as_ptr()));
+                let bound = bind.and_then(|bind| python.call(bind.0, &[python.new_reference(object)]));
+                let id = match bound.filter(|bound| python.is_c_function(bound.0)) {
+                    Some(bound) => {
+                        let same = Callee::Builtin(bound.0).key(python);
+                        let (_, id) = learn(python, tracer, Callee::Builtin(bound.0), same);
+                        id
+                    }
+                    None => {
+                        let (kind, keeps) = describe_builtin(python, descriptor);
+                        add(key, kind, keeps)
+                    }
+                };
+                if let Some(mut functions) = lock(&tracer.functions) {
+                    functions.alias(key, id);
+                }
+                (key, id)
+            }
+        }
+    }
+}
+
+/// The module whose call runs in a frame: the first argument.
+unsafe fn module_of(python: &'static Interpreter, frame: Option<Ptr>) -> Option<Owned> {
+    // SAFETY: the GIL is held; the current frame is live.
+    unsafe {
+        let frame = frame.unwrap_or_else(|| (python.current_frame)());
+        if frame.is_null() {
+            return None;
+        }
+        let locals = Owned::new(python, (python.get_attribute)(frame, c"f_locals".as_ptr()))?;
+        let get = locals.attribute(c"get")?;
+        let found = python.call(get.0, &[(python.new_text)(c"self".as_ptr())])?;
+        (found.0 != python.none).then_some(found)
+    }
+}

@@ -1,0 +1,40 @@
+//! Calls of Python functions and of functions of C, every one of them, on every thread.
+//!
+//! [`tracer`] starts and stops, [`monitoring`] (Python 3.12 and newer) and [`set_profile`] (before) bring the events, [`events`]
+//! says what to do at one, [`thread`] is what each thread keeps, [`functions`] names what was called, [`rows`] makes tables
+//! of it. [`python`] is the interpreter, looked up at run time.
+
+mod events;
+mod functions;
+mod monitoring;
+mod python;
+mod rows;
+mod set_profile;
+mod thread;
+mod tracer;
+
+pub use python::{Object, Ptr};
+pub use rows::{CallSums, CallTable, CalledFunction, SpanTable};
+pub use tracer::{Options, Tracer};
+
+/// Why calls cannot be traced.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallsError {
+    /// There is no Python in this process.
+    #[error("there is no Python interpreter in this process")]
+    NoInterpreter,
+    /// Somebody traces already.
+    #[error(
+        "calls are traced already in this process. hint: one hotspan profile of calls can run at a time; stop the other one first"
+    )]
+    AlreadyTracing,
+    /// All tool ids are taken.
+    #[error(
+        "all tool ids of sys.monitoring are in use. hint: stop another profiler, debugger or coverage tool first"
+    )]
+    NoToolId,
+    /// The interpreter does not do what it should.
+    #[error("this Python does not report calls")]
+    NoEvents,
+}

@@ -1,0 +1,189 @@
+//! Events of `sys.monitoring`, from Python 3.12 on: for all threads at once, those that begin later among them.
+
+use std::ffi::{CStr, c_long};
+use std::sync::Mutex;
+
+use crate::calls::CallsError;
+use crate::calls::events::{Callee, entered, left};
+use crate::calls::python::{FastFunction, Interpreter, MethodDefinition, Owned, Ptr, type_of};
+use crate::calls::tracer::lock;
+
+/// Tool ids to try: first those that are nobody's by custom.
+const TOOL_IDS: [c_long; 6] = [3, 4, 2, 1, 0, 5];
+
+struct Event {
+    name: &'static CStr,
+    method: &'static MethodDefinition,
+    of_builtins: bool,
+}
+
+static PYTHON_ENTRY: MethodDefinition = MethodDefinition::fast(c"hotspan_entered", python_entered);
+static PYTHON_EXIT: MethodDefinition = MethodDefinition::fast(c"hotspan_left", python_left);
+static C_ENTRY: MethodDefinition = MethodDefinition::fast(c"hotspan_c_entered", c_entered);
+static C_EXIT: MethodDefinition = MethodDefinition::fast(c"hotspan_c_left", c_left);
+
+static EVENTS: [Event; 9] = [
+    Event { name: c"PY_START", method: &PYTHON_ENTRY, of_builtins: false },
+    Event { name: c"PY_RESUME", method: &PYTHON_ENTRY, of_builtins: false },
+    Event { name: c"PY_THROW", method: &PYTHON_ENTRY, of_builtins: false },
+    Event { name: c"PY_RETURN", method: &PYTHON_EXIT, of_builtins: false },
+    Event { name: c"PY_YIELD", method: &PYTHON_EXIT, of_builtins: false },
+    Event { name: c"PY_UNWIND", method: &PYTHON_EXIT, of_builtins: false },
+    Event { name: c"CALL", method: &C_ENTRY, of_builtins: true },
+    Event { name: c"C_RETURN", method: &C_EXIT, of_builtins: true },
+    Event { name: c"C_RAISE", method: &C_EXIT, of_builtins: true },
+];
+
+/// The tool id in use.
+static TOOL: Mutex<Option<c_long>> = Mutex::new(None);
+
+/// # Safety
+/// The GIL is held.
+pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Result<(), CallsError> {
+    // SAFETY: the GIL is held.
+    unsafe {
+        let monitoring = module(python).ok_or(CallsError::NoEvents)?;
+        let use_id = monitoring.attribute(c"use_tool_id").ok_or(CallsError::NoEvents)?;
+        let name = || (python.new_text)(c"hotspan".as_ptr());
+        let tool = TOOL_IDS
+            .into_iter()
+            .find(|&tool| python.call(use_id.0, &[(python.new_long)(tool), name()]).is_some());
+        let tool = tool.ok_or(CallsError::NoToolId)?;
+        if let Some(mut kept) = lock(&TOOL) {
+            *kept = Some(tool);
+        }
+        if listen(python, &monitoring, tool, builtins).is_none() {
+            stop(python);
+            return Err(CallsError::NoEvents);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn module(python: &'static Interpreter) -> Option<Owned> {
+    // SAFETY: the GIL is held.
+    unsafe { Owned::new(python, (python.import)(c"sys".as_ptr()))?.attribute(c"monitoring") }
+}
+
+unsafe fn listen(
+    python: &'static Interpreter,
+    monitoring: &Owned,
+    tool: c_long,
+    builtins: bool,
+) -> Option<()> {
+    // SAFETY: the GIL is held; references pass to the calls.
+    unsafe {
+        let events = monitoring.attribute(c"events")?;
+        let register = monitoring.attribute(c"register_callback")?;
+        let mut all = 0;
+        // An event without a callback would still cost, so that only those that are wanted are asked for.
+        for event in EVENTS.iter().filter(|event| builtins || !event.of_builtins) {
+            let number = events.attribute(event.name)?;
+            let bit = (python.as_long)(number.0);
+            let callback = (python.new_function)(event.method, std::ptr::null_mut(), std::ptr::null_mut());
+            if callback.is_null() {
+                return None;
+            }
+            python.call(register.0, &[(python.new_long)(tool), number.into_raw(), callback])?;
+            all |= bit;
+        }
+        let set = monitoring.attribute(c"set_events")?;
+        python.call(set.0, &[(python.new_long)(tool), (python.new_long)(all)])?;
+    }
+    Some(())
+}
+
+/// # Safety
+/// The GIL is held.
+pub(crate) unsafe fn stop(python: &'static Interpreter) {
+    let Some(tool) = lock(&TOOL).and_then(|mut tool| tool.take()) else { return };
+    // SAFETY: the GIL is held. What fails leaves callbacks that record nothing.
+    unsafe {
+        python.aside(|| {
+            let Some(monitoring) = module(python) else { return };
+            if let Some(set) = monitoring.attribute(c"set_events") {
+                python.call(set.0, &[(python.new_long)(tool), (python.new_long)(0)]);
+            }
+            if let (Some(register), Some(events)) =
+                (monitoring.attribute(c"register_callback"), monitoring.attribute(c"events"))
+            {
+                for event in &EVENTS {
+                    if let Some(number) = events.attribute(event.name) {
+                        let none = python.new_reference(python.none);
+                        python.call(register.0, &[(python.new_long)(tool), number.into_raw(), none]);
+                    }
+                }
+            }
+            if let Some(free) = monitoring.attribute(c"free_tool_id") {
+                python.call(free.0, &[(python.new_long)(tool)]);
+            }
+        });
+    }
+}
+
+/// The answer to every event: `None`, which lives for ever in the versions that have these events.
+#[inline]
+fn answer(python: &Interpreter) -> Ptr {
+    python.none
+}
+
+const _: [FastFunction; 4] = [python_entered, python_left, c_entered, c_left];
+
+unsafe extern "C" fn python_entered(_: Ptr, arguments: *const Ptr, count: isize) -> Ptr {
+    let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
+    if count >= 1 {
+        // SAFETY: the interpreter passes the code object first, and holds the GIL.
+        unsafe { entered(python, Callee::Code(*arguments, None)) };
+    }
+    answer(python)
+}
+
+unsafe extern "C" fn python_left(_: Ptr, arguments: *const Ptr, count: isize) -> Ptr {
+    let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
+    if count >= 1 {
+        // SAFETY: as above.
+        unsafe { left(python, Callee::Code(*arguments, None)) };
+    }
+    answer(python)
+}
+
+/// The function of C that an event is about, if it is about one.
+#[inline]
+unsafe fn callee(python: &Interpreter, arguments: *const Ptr, count: isize) -> Option<Callee> {
+    if count < 4 {
+        return None;
+    }
+    // SAFETY: the interpreter passes code, offset, callable and first argument (or a mark that there is none).
+    unsafe {
+        let callable = *arguments.add(2);
+        if python.is_c_function(callable) {
+            return Some(Callee::Builtin(callable));
+        }
+        if type_of(callable) == python.descriptor_type {
+            return Some(Callee::Method(callable, *arguments.add(3)));
+        }
+    }
+    None
+}
+
+unsafe extern "C" fn c_entered(_: Ptr, arguments: *const Ptr, count: isize) -> Ptr {
+    let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
+    // SAFETY: as above.
+    unsafe {
+        if let Some(callee) = callee(python, arguments, count) {
+            entered(python, callee);
+        }
+    }
+    answer(python)
+}
+
+unsafe extern "C" fn c_left(_: Ptr, arguments: *const Ptr, count: isize) -> Ptr {
+    let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
+    // SAFETY: as above.
+    unsafe {
+        if let Some(callee) = callee(python, arguments, count) {
+            left(python, callee);
+        }
+    }
+    answer(python)
+}

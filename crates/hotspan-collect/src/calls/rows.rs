@@ -1,0 +1,172 @@
+//! What was traced, as tables: sums for the store and for `getstats`, and calls as spans.
+
+use hashbrown::HashMap;
+use hotspan_store::{CallRow, Duration, FrameId, FrameKind, FrameRow, TraceBuilder};
+
+use crate::calls::python::Ptr;
+use crate::calls::thread::{CallSpan, FunctionId, Sums};
+use crate::calls::tracer::{Tracer, lock};
+
+/// Calls added up, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallSums {
+    /// All calls.
+    pub calls: i64,
+    /// Those made while the function was running already.
+    pub recursive: i64,
+    /// Time in the function itself.
+    pub own: Duration,
+    /// Time in it and in what it called.
+    pub total: Duration,
+}
+
+/// A function that was called.
+#[derive(Clone, Debug)]
+pub struct CalledFunction {
+    /// Its file; `~` for functions of C.
+    pub file: String,
+    /// The line it begins at.
+    pub first_line: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether it is a function of C.
+    pub is_builtin: bool,
+    /// Its code object, borrowed from the tracer.
+    pub code: Option<Ptr>,
+    /// All its calls.
+    pub sums: CallSums,
+}
+
+/// What a tracer has added up.
+#[derive(Clone, Debug, Default)]
+pub struct CallTable {
+    /// Functions, in order of their first call.
+    pub functions: Vec<CalledFunction>,
+    /// Calls by caller and callee, which are places in `functions`.
+    pub edges: Vec<(usize, usize, CallSums)>,
+}
+
+/// Calls as spans, with the names they have in traces.
+#[derive(Debug, Default)]
+pub struct SpanTable {
+    pub(crate) functions: Vec<SpanFunction>,
+    pub(crate) threads: Vec<(i64, Vec<CallSpan>)>,
+    pub(crate) dropped: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct SpanFunction {
+    pub(crate) name: String,
+    pub(crate) module: Option<u32>,
+}
+
+impl Tracer {
+    /// The sums so far. The GIL is held, and the tracer is not running.
+    #[must_use]
+    pub fn table(&self) -> CallTable {
+        let calibration = self.calibration();
+        let nanos = |ticks: u64| match calibration {
+            Some(calibration) if !self.has_timer() => Duration(calibration.nanos(ticks)),
+            _ => Duration(ticks as i64),
+        };
+        let sums = |sums: &Sums| CallSums {
+            calls: sums.calls as i64,
+            recursive: sums.recursive as i64,
+            own: nanos(sums.own),
+            total: nanos(sums.total),
+        };
+        let (Some(totals), Some(functions)) = (lock(&self.totals), lock(&self.functions)) else {
+            return CallTable::default();
+        };
+        let mut table = CallTable::default();
+        let mut places: HashMap<FunctionId, usize> = HashMap::new();
+        for index in 0..functions.len() {
+            let id = FunctionId(index as u32);
+            let (Some(function), Some(found)) = (functions.get(id), totals.functions.get(&id)) else {
+                continue;
+            };
+            // SAFETY: the GIL is held. Attributes of code objects run no Python code, so that the locks are safe to hold.
+            let label = unsafe { function.label(self.python) };
+            places.insert(id, table.functions.len());
+            table.functions.push(CalledFunction {
+                file: label.file,
+                first_line: label.first_line,
+                name: label.name,
+                is_builtin: label.is_builtin,
+                code: function.code(),
+                sums: sums(found),
+            });
+        }
+        let mut edges: Vec<(usize, usize, CallSums)> = totals
+            .edges
+            .iter()
+            .filter_map(|((caller, callee), found)| {
+                Some((*places.get(caller)?, *places.get(callee)?, sums(found)))
+            })
+            .collect();
+        edges.sort_unstable_by_key(|&(caller, callee, _)| (caller, callee));
+        table.edges = edges;
+        table
+    }
+
+    /// Takes the calls that were kept as spans out of the tracer. Files are shown without these prefixes. The GIL is held.
+    #[must_use]
+    pub fn take_spans(&self, prefixes: &[String]) -> SpanTable {
+        let (Some(mut totals), Some(functions)) = (lock(&self.totals), lock(&self.functions)) else {
+            return SpanTable::default();
+        };
+        let threads =
+            std::mem::take(&mut totals.spans).into_iter().map(|thread| (thread.os_thread, thread.spans));
+        let named = (0..functions.len()).filter_map(|index| functions.get(FunctionId(index as u32))).map(
+            |function| SpanFunction {
+                // SAFETY: as above.
+                name: unsafe { function.span_name(self.python, prefixes) },
+                module: function.module_number(),
+            },
+        );
+        SpanTable {
+            functions: named.collect(),
+            threads: threads.collect(),
+            dropped: std::mem::take(&mut totals.dropped),
+        }
+    }
+}
+
+impl CallTable {
+    /// Adds the sums to a trace. Functions that share name and place share rows.
+    pub fn write(&self, builder: &mut TraceBuilder) {
+        let frames: Vec<FrameId> = self
+            .functions
+            .iter()
+            .map(|function| {
+                let (name, file) = (builder.intern(&function.name), builder.intern(&function.file));
+                let kind = if function.is_builtin { FrameKind::Builtin } else { FrameKind::Python };
+                builder.frame(FrameRow { name, file, line: 0, first_line: function.first_line, kind })
+            })
+            .collect();
+        let mut rows: Vec<CallRow> = Vec::new();
+        let mut places: HashMap<(FrameId, FrameId), usize> = HashMap::new();
+        let all = self
+            .functions
+            .iter()
+            .zip(&frames)
+            .map(|(function, &callee)| (FrameId::NONE, callee, function.sums));
+        let edges = self.edges.iter().map(|&(caller, callee, sums)| (frames[caller], frames[callee], sums));
+        for (caller, callee, sums) in all.chain(edges) {
+            let place = *places.entry((caller, callee)).or_insert_with(|| {
+                let (calls, primitive_calls) = (0, 0);
+                let (self_time, total_time) = (Duration(0), Duration(0));
+                rows.push(CallRow { caller, callee, calls, primitive_calls, self_time, total_time });
+                rows.len() - 1
+            });
+            let row = &mut rows[place];
+            row.calls += sums.calls;
+            row.primitive_calls += sums.calls - sums.recursive;
+            row.self_time.0 += sums.own.0;
+            row.total_time.0 += sums.total.0;
+        }
+        for row in rows {
+            builder.push_calls(row);
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! The tracer: starts and stops events on all threads, and adds up what the threads saw.
+//!
+//! All events come with the GIL held, which is what orders them against starting and stopping. A thread that ends gives
+//! its sums over without the GIL, under a lock that nobody holds while running Python code.
+
+use std::cell::Cell;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+use hashbrown::HashMap;
+
+use crate::calls::CallsError;
+use crate::calls::functions::{Functions, Kind};
+use crate::calls::python::{Interpreter, Owned, Ptr};
+use crate::calls::thread::{CallSpan, FunctionId, Key, Sums, ThreadCalls};
+use crate::calls::{events, monitoring, set_profile};
+use crate::clock::{self, Calibration, ClockStart, Ticks};
+
+/// What to trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Functions of C too.
+    pub builtins: bool,
+    /// Keep every call as a span; at most this many a thread. 0: only sums are kept.
+    pub spans: usize,
+    /// Begin with the functions that run already, instead of with the next call.
+    pub running: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { builtins: true, spans: 0, running: false }
+    }
+}
+
+/// The spans of one thread.
+#[derive(Debug)]
+pub(crate) struct ThreadSpans {
+    pub(crate) os_thread: i64,
+    pub(crate) spans: Vec<CallSpan>,
+}
+
+/// What all threads did, added up.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) functions: HashMap<FunctionId, Sums>,
+    pub(crate) edges: HashMap<(FunctionId, FunctionId), Sums>,
+    pub(crate) spans: Vec<ThreadSpans>,
+    pub(crate) dropped: u64,
+}
+
+impl Totals {
+    fn take(&mut self, thread: &mut ThreadCalls, now: Ticks) {
+        thread.finish(now, |caller, callee, edge, function| {
+            if edge.calls == 0 {
+                return;
+            }
+            self.functions.entry(callee).or_default().add(function);
+            if let Some(caller) = caller {
+                self.edges.entry((caller, callee)).or_default().add(edge);
+            }
+        });
+        let spans = std::mem::take(&mut thread.spans);
+        if !spans.is_empty() {
+            self.spans.push(ThreadSpans { os_thread: thread.os_thread, spans });
+        }
+        self.dropped += std::mem::take(&mut thread.dropped);
+    }
+}
+
+/// A timer of the caller's, in place of the clock.
+#[derive(Debug)]
+pub(crate) struct Timer {
+    function: Ptr,
+    /// Seconds of one unit; 0: the timer tells seconds.
+    unit: f64,
+}
+
+/// Traces calls; sums go on from one start to the next.
+#[derive(Debug)]
+pub struct Tracer {
+    pub(crate) python: &'static Interpreter,
+    pub(crate) functions: Mutex<Functions>,
+    pub(crate) totals: Mutex<Totals>,
+    options: Mutex<Options>,
+    timer: Option<Timer>,
+    /// The code of `nn.Module.__call__`, whose calls are named by the module; 0: not wanted.
+    module_call: AtomicUsize,
+    clock: Mutex<Option<ClockStart>>,
+    calibration: Mutex<Option<Calibration>>,
+    process: AtomicU64,
+    session: AtomicU64,
+}
+
+// SAFETY: the timer is only called with the GIL held; the rest is behind locks.
+unsafe impl Send for Tracer {}
+// SAFETY: as above.
+unsafe impl Sync for Tracer {}
+
+/// The tracer of the running session.
+pub(crate) fn running() -> Option<Arc<Tracer>> {
+    lock(&TRACER)?.clone()
+}
+
+/// The running session, 0 for none.
+static ACTIVE: AtomicU64 = AtomicU64::new(0);
+static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
+/// The tracer of the running session.
+static TRACER: Mutex<Option<Arc<Tracer>>> = Mutex::new(None);
+/// The state of every thread that has met an event.
+static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+/// The functions that threads were in when tracing began, until the thread meets its first event.
+static PREPARED: Mutex<Vec<(u64, Box<ThreadCalls>)>> = Mutex::new(Vec::new());
+
+struct Known(*mut ThreadCalls);
+// SAFETY: what is behind it is used by its own thread, or with the GIL, which its thread then does not hold.
+unsafe impl Send for Known {}
+
+thread_local! {
+    static CURRENT: Cell<*mut ThreadCalls> = const { Cell::new(null_mut()) };
+    static ENDED: Cell<bool> = const { Cell::new(false) };
+    static AT_END: AtEnd = const { AtEnd };
+}
+
+/// Locks without waiting for ever: a lock that cannot be had was held by another thread when this process was forked off.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    for _ in 0..100_000 {
+        match mutex.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+    None
+}
+
+/// Hands over what a thread did when it ends.
+struct AtEnd;
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        ENDED.set(true);
+        let mine = CURRENT.replace(null_mut());
+        if mine.is_null() {
+            return;
+        }
+        let Some(mut threads) = lock(&THREADS) else { return };
+        threads.retain(|known| known.0 != mine);
+        // SAFETY: made by `attach`, out of the list, and its thread is here.
+        let mut state = unsafe { Box::from_raw(mine) };
+        if state.session != 0
+            && state.session == ACTIVE.load(Ordering::Acquire)
+            && let Some(tracer) = running()
+        {
+            let now = clock::now();
+            if let Some(mut totals) = lock(&tracer.totals) {
+                totals.take(&mut state, now);
+            }
+        }
+    }
+}
+
+/// The state of this thread in the running session; null when nothing is to be recorded.
+#[inline]
+pub(crate) fn this_thread() -> *mut ThreadCalls {
+    let session = ACTIVE.load(Ordering::Relaxed);
+    let mine = CURRENT.get();
+    // SAFETY: a state lives until its thread ends.
+    if !mine.is_null() && unsafe { (*mine).session } == session && session != 0 {
+        mine
+    } else {
+        attach(session)
+    }
+}
+
+#[cold]
+fn attach(session: u64) -> *mut ThreadCalls {
+    if session == 0 || ENDED.get() {
+        return null_mut();
+    }
+    let Some(tracer) = running() else { return null_mut() };
+    let Some(mut threads) = lock(&THREADS) else { return null_mut() };
+    // SAFETY: cannot fail.
+    let (os_thread, ident) = unsafe { (i64::from(libc::gettid()), libc::pthread_self() as u64) };
+    let prepared = lock(&PREPARED).and_then(|mut prepared| {
+        let index = prepared.iter().position(|(known, state)| *known == ident && state.session == session)?;
+        Some(prepared.swap_remove(index).1)
+    });
+    let room = lock(&tracer.options).map_or(0, |options| options.spans);
+    let mut state = prepared.unwrap_or_else(|| Box::new(ThreadCalls::new(session, os_thread, room)));
+    state.os_thread = os_thread;
+    let mine = CURRENT.get();
+    if mine.is_null() {
+        let _ = AT_END.try_with(|_| ());
+        let new = Box::into_raw(state);
+        threads.push(Known(new));
+        CURRENT.set(new);
+        new
+    } else {
+        // SAFETY: the state of this thread from an earlier session, which was collected.
+        unsafe { *mine = *state };
+        mine
+    }
+}
+
+impl Tracer {
+    /// A tracer that has seen nothing. The GIL is held.
+    ///
+    /// # Errors
+    /// When there is no interpreter, or one that is not known.
+    pub fn new() -> Result<Self, CallsError> {
+        let python = Interpreter::get().ok_or(CallsError::NoInterpreter)?;
+        Ok(Self {
+            python,
+            functions: Mutex::default(),
+            totals: Mutex::default(),
+            options: Mutex::default(),
+            timer: None,
+            module_call: AtomicUsize::new(0),
+            clock: Mutex::new(None),
+            calibration: Mutex::new(None),
+            process: AtomicU64::new(0),
+            session: AtomicU64::new(0),
+        })
+    }
+
+    /// Uses a timer of the caller's: a function that returns a number, in units of so many seconds (0: in seconds).
+    ///
+    /// # Safety
+    /// The GIL is held and `function` is a live object.
+    #[must_use]
+    pub unsafe fn with_timer(mut self, function: Ptr, unit: f64) -> Self {
+        // SAFETY: the caller says so.
+        let function = unsafe { self.python.new_reference(function) };
+        self.timer = Some(Timer { function, unit });
+        self
+    }
+
+    /// Names calls of this code, which is that of `nn.Module.__call__`, by the module that is called.
+    pub fn name_modules(&self, code: Ptr) {
+        self.module_call.store(code as usize, Ordering::Relaxed);
+    }
+
+    /// Whether this tracer is the one that traces.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let session = self.session.load(Ordering::Acquire);
+        session != 0 && session == ACTIVE.load(Ordering::Acquire)
+    }
+
+    /// Begins on all threads. The GIL is held.
+    ///
+    /// # Errors
+    /// When calls are traced already, by this or another tool, or the interpreter refuses.
+    pub fn start(self: &Arc<Self>, options: Options) -> Result<(), CallsError> {
+        if ACTIVE.load(Ordering::Acquire) != 0 {
+            return Err(CallsError::AlreadyTracing);
+        }
+        let session = NEXT_SESSION.fetch_add(1, Ordering::Relaxed);
+        if let Some(mut kept) = lock(&self.options) {
+            *kept = options;
+        }
+        if let Some(mut clock) = lock(&self.clock) {
+            *clock = Some(ClockStart::measure());
+        }
+        self.process.store(u64::from(std::process::id()), Ordering::Relaxed);
+        self.session.store(session, Ordering::Release);
+        match lock(&TRACER) {
+            Some(mut tracer) => *tracer = Some(Arc::clone(self)),
+            None => return Err(CallsError::AlreadyTracing),
+        }
+        if options.running {
+            // SAFETY: the GIL is held.
+            unsafe { self.prepare(session, options) };
+        }
+        events::prepare(self.has_timer(), self.module_call.load(Ordering::Relaxed), options.spans > 0);
+        ACTIVE.store(session, Ordering::Release);
+        // SAFETY: the GIL is held.
+        let started = unsafe {
+            if self.python.minor_version() >= 12 {
+                monitoring::start(self.python, options.builtins)
+            } else {
+                set_profile::start(self.python, options.builtins)
+            }
+        };
+        if started.is_err() {
+            ACTIVE.store(0, Ordering::Release);
+            self.forget();
+        }
+        started
+    }
+
+    /// Ends on all threads; functions that still run end now. Does nothing when it does not run. The GIL is held.
+    pub fn stop(&self) {
+        if !self.is_running() {
+            return;
+        }
+        let now = self.now();
+        // SAFETY: the GIL is held.
+        unsafe {
+            if self.python.minor_version() >= 12 {
+                monitoring::stop(self.python);
+            } else {
+                set_profile::stop(self.python);
+            }
+        }
+        self.collect(now);
+        ACTIVE.store(0, Ordering::Release);
+        if let (Some(clock), Some(mut calibration)) = (lock(&self.clock), lock(&self.calibration)) {
+            *calibration = clock.as_ref().map(ClockStart::finish);
+        }
+        self.forget();
+    }
+
+    fn collect(&self, now: Ticks) {
+        let session = self.session.load(Ordering::Acquire);
+        // In a forked child the other threads are gone, and what they did is the parent's.
+        let forked = self.process.load(Ordering::Relaxed) != u64::from(std::process::id());
+        let mine = CURRENT.get();
+        let (Some(threads), Some(mut totals)) = (lock(&THREADS), lock(&self.totals)) else { return };
+        for known in threads.iter().filter(|known| !forked || known.0 == mine) {
+            // SAFETY: threads that end leave the list first, under the same lock; those that run do not hold the GIL,
+            // and touch their state only with it.
+            let state = unsafe { &mut *known.0 };
+            if state.session == session {
+                totals.take(state, now);
+                *state = ThreadCalls::new(0, state.os_thread, 0);
+            }
+        }
+    }
+
+    fn forget(&self) {
+        self.session.store(0, Ordering::Release);
+        if let Some(mut prepared) = lock(&PREPARED) {
+            prepared.clear();
+        }
+        let mine = lock(&TRACER).and_then(|mut tracer| tracer.take());
+        drop(mine);
+    }
+
+    /// How ticks relate to time. With a timer of the caller's, ticks are nanoseconds.
+    pub(crate) fn calibration(&self) -> Option<Calibration> {
+        *lock(&self.calibration)?
+    }
+
+    pub(crate) fn has_timer(&self) -> bool {
+        self.timer.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Ticks {
+        match &self.timer {
+            None => clock::now(),
+            // SAFETY: the GIL is held wherever the time is asked for.
+            Some(timer) => unsafe { self.ask(timer) },
+        }
+    }
+
+    #[cold]
+    unsafe fn ask(&self, timer: &Timer) -> Ticks {
+        // SAFETY: the timer is ours; its events are not the program's.
+        unsafe {
+            self.python.aside(|| {
+                let mine = CURRENT.get();
+                let was_busy = !mine.is_null() && std::mem::replace(&mut (*mine).busy, true);
+                let value = Owned::new(self.python, (self.python.call_object)(timer.function, null_mut()));
+                let number = value.map_or(0.0, |value| (self.python.as_double)(value.0));
+                (self.python.clear_error)();
+                if !mine.is_null() {
+                    (*mine).busy = was_busy;
+                }
+                let seconds = if timer.unit > 0.0 { number * timer.unit } else { number };
+                Ticks((seconds * 1e9) as i64 as u64)
+            })
+        }
+    }
+
+    /// Forgets everything that was seen. The GIL is held.
+    pub fn clear(&self) {
+        if self.is_running() {
+            return;
+        }
+        if let Some(mut totals) = lock(&self.totals) {
+            *totals = Totals::default();
+        }
+        if let Some(mut functions) = lock(&self.functions) {
+            // SAFETY: the GIL is held.
+            unsafe { functions.clear(self.python) };
+        }
+    }
+
+    /// Notes the functions that every thread is in.
+    unsafe fn prepare(&self, session: u64, options: Options) {
+        let python = self.python;
+        // SAFETY: the GIL is held throughout; references are owned.
+        unsafe {
+            let Some(sys) = Owned::new(python, (python.import)(c"sys".as_ptr())) else { return };
+            let Some(frames) = sys.attribute(c"_current_frames").and_then(|all| python.call(all.0, &[]))
+            else {
+                return;
+            };
+            let (mut position, mut ident, mut frame) = (0, null_mut(), null_mut());
+            while (python.next_pair)(frames.0, &raw mut position, &raw mut ident, &raw mut frame) != 0 {
+                let ident = (python.as_long)(ident) as u64;
+                let mut chain = Vec::new();
+                let mut next = Owned::new(python, python.new_reference(frame));
+                while let Some(here) = next {
+                    if here.0 == python.none || chain.len() >= 1_000 {
+                        break;
+                    }
+                    let code = (python.frame_code)(here.0);
+                    let line = u32::try_from((python.frame_line)(here.0)).unwrap_or(0);
+                    chain.push((here.0 as Key | 1, code, line));
+                    next = here.attribute(c"f_back");
+                }
+                let mut state = Box::new(ThreadCalls::new(session, 0, options.spans));
+                for &(key, code, line) in chain.iter().rev() {
+                    let Some(mut functions) = lock(&self.functions) else { break };
+                    let id = functions.add(key, Kind::Running { line }, code);
+                    let edge = state.new_edge(key, id);
+                    state.enter(edge, code as Key, clock::now);
+                }
+                if let Some(mut prepared) = lock(&PREPARED) {
+                    prepared.push((ident, state));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        // Only with the GIL can references be given back; who drops a tracer elsewhere has cleared it before.
+        if let Some(timer) = &self.timer {
+            // SAFETY: tracers with a timer belong to a Python object, which is dropped with the GIL held.
+            unsafe { (self.python.dec_ref)(timer.function) };
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! `CallProfiler`: the tracer of calls as Python sees it, and the tables of functions. `hotspan.cprofile` is the API around it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hotspan_analyze::Functions;
+use hotspan_analyze::functions::{Heading, Restriction};
+use hotspan_collect::calls::{CallSums, CallsError, Options, Tracer};
+use hotspan_store::{Duration, TraceBuilder};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::error::CollectError;
+use crate::trace::PyTrace;
+
+pub(crate) fn from_calls(error: &CallsError) -> PyErr {
+    match error {
+        // What cProfile raises when another profiler is active.
+        CallsError::AlreadyTracing | CallsError::NoToolId => PyValueError::new_err(error.to_string()),
+        _ => CollectError::new_err(error.to_string()),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Flags {
+    subcalls: bool,
+    builtins: bool,
+}
+
+/// Traces calls and adds them up. Dropping it ends it.
+#[pyclass(frozen, subclass, name = "CallProfiler", module = "hotspan._core")]
+pub(crate) struct PyCallProfiler {
+    tracer: Arc<Tracer>,
+    flags: Mutex<Flags>,
+}
+
+impl PyCallProfiler {
+    fn flags(&self) -> Flags {
+        *self.flags.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for PyCallProfiler {
+    fn drop(&mut self) {
+        // Python drops its objects with the GIL held, which this needs.
+        self.tracer.stop();
+        self.tracer.clear();
+    }
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.0 as f64 / 1e9
+}
+
+#[pymethods]
+impl PyCallProfiler {
+    #[new]
+    #[pyo3(signature = (timer=None, timeunit=0.0, subcalls=true, builtins=true))]
+    fn new(
+        timer: Option<&Bound<'_, PyAny>>,
+        timeunit: f64,
+        subcalls: bool,
+        builtins: bool,
+    ) -> PyResult<Self> {
+        let mut tracer = Tracer::new().map_err(|error| from_calls(&error))?;
+        if let Some(timer) = timer {
+            if !timer.is_callable() {
+                return Err(PyTypeError::new_err("the timer must be a function that returns a number"));
+            }
+            // SAFETY: the GIL is held and the timer is a live object.
+            tracer = unsafe { tracer.with_timer(timer.as_ptr().cast(), timeunit) };
+        }
+        Ok(Self { tracer: Arc::new(tracer), flags: Mutex::new(Flags { subcalls, builtins }) })
+    }
+
+    /// Begin to trace, on all threads.
+    #[pyo3(signature = (subcalls=None, builtins=None))]
+    fn enable(&self, subcalls: Option<bool>, builtins: Option<bool>) -> PyResult<()> {
+        if self.tracer.is_running() {
+            return Ok(());
+        }
+        let before = self.flags();
+        let flags = Flags {
+            subcalls: subcalls.unwrap_or(before.subcalls),
+            builtins: builtins.unwrap_or(before.builtins),
+        };
+        *self.flags.lock().unwrap_or_else(PoisonError::into_inner) = flags;
+        let options = Options { builtins: flags.builtins, ..Options::default() };
+        self.tracer.start(options).map_err(|error| from_calls(&error))
+    }
+
+    /// Stop tracing. What was added up stays.
+    fn disable(&self) {
+        self.tracer.stop();
+    }
+
+    /// Forget what was added up.
+    fn clear(&self) {
+        let was_running = self.tracer.is_running();
+        self.tracer.stop();
+        self.tracer.clear();
+        if was_running {
+            let options = Options { builtins: self.flags().builtins, ..Options::default() };
+            let _ = self.tracer.start(options);
+        }
+    }
+
+    /// Functions as cProfile's `getstats` lists them: plain tuples.
+    fn entries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let table = self.tracer.table();
+        let code = |place: usize| -> PyResult<Bound<'py, PyAny>> {
+            let function = &table.functions[place];
+            match function.code {
+                // SAFETY: the tracer keeps the code object alive.
+                Some(code) => Ok(unsafe { Bound::from_borrowed_ptr(py, code.cast()) }),
+                None => Ok(function.name.as_str().into_pyobject(py)?.into_any()),
+            }
+        };
+        let numbers = |sums: &CallSums| (sums.calls, sums.recursive, seconds(sums.total), seconds(sums.own));
+        let mut callees: Vec<Vec<Bound<'py, PyTuple>>> = vec![Vec::new(); table.functions.len()];
+        if self.flags().subcalls {
+            for (caller, callee, sums) in &table.edges {
+                let (calls, recursive, total, own) = numbers(sums);
+                callees[*caller].push((code(*callee)?, calls, recursive, total, own).into_pyobject(py)?);
+            }
+        }
+        let list = PyList::empty(py);
+        for (place, (function, callees)) in table.functions.iter().zip(callees).enumerate() {
+            let (calls, recursive, total, own) = numbers(&function.sums);
+            let callees = if callees.is_empty() { None } else { Some(callees) };
+            list.append((code(place)?, calls, recursive, total, own, callees))?;
+        }
+        Ok(list)
+    }
+
+    /// What was added up, as a trace.
+    fn trace(&self) -> PyTrace {
+        let mut table = self.tracer.table();
+        if !self.flags().subcalls {
+            table.edges.clear();
+        }
+        let mut builder = TraceBuilder::new();
+        builder.source.format = "hotspan recording".to_owned();
+        table.write(&mut builder);
+        PyTrace::new(builder.finish())
+    }
+}
+
+/// The functions of a trace as pstats keeps them: `{(file, line, name): (primitive calls, calls, own, total, callers)}`.
+#[pyfunction]
+pub(crate) fn function_stats<'py>(py: Python<'py>, trace: &PyTrace) -> PyResult<Bound<'py, PyDict>> {
+    let functions = py.detach(|| Functions::of(trace.trace()));
+    let stats = PyDict::new(py);
+    for row in functions.rows() {
+        let callers = PyDict::new(py);
+        for (caller, sums) in &row.callers {
+            let key = (&caller.file, caller.line, &caller.name);
+            callers.set_item(key, (sums.calls, sums.primitive, seconds(sums.own), seconds(sums.total)))?;
+        }
+        let (function, sums) = (&row.function, &row.sums);
+        let value = (sums.primitive, sums.calls, seconds(sums.own), seconds(sums.total), callers);
+        stats.set_item((&function.file, function.line, &function.name), value)?;
+    }
+    Ok(stats)
+}
+
+/// The functions of a trace as pstats prints them, sorted by these keys; folders of files are left out on request.
+#[pyfunction]
+pub(crate) fn function_text(
+    py: Python<'_>,
+    trace: &PyTrace,
+    sort: &str,
+    without_folders: bool,
+    restrictions: Vec<String>,
+) -> PyResult<String> {
+    py.detach(|| {
+        let mut functions = Functions::of(trace.trace());
+        if without_folders {
+            functions = functions.without_folders();
+        }
+        functions.sort(sort)?;
+        let restrictions: Vec<_> = restrictions.iter().map(|text| Restriction::parse(text)).collect();
+        Ok(functions.text(&Heading::default(), &restrictions))
+    })
+    .map_err(|error: hotspan_analyze::functions::OrderError| PyValueError::new_err(error.to_string()))
+}
