@@ -1,6 +1,7 @@
 """hotspan: a profiler for PyTorch and Python programs.
 
 ``hotspan.open("trace.json.gz")`` opens a Kineto or Chrome trace of any size; its ``key_averages()`` is torch's.
+``@hotspan.profile`` records the lines of a function, ``@hotspan.profile_memory`` its memory by line.
 ``hotspan.profiler`` is ``torch.profiler`` with the import changed; it needs torch, nothing else here does.
 """
 
@@ -15,6 +16,8 @@ from hotspan._core import (
     __version__,
 )
 from hotspan.event_list import EventList
+from hotspan.lines import LineProfiler, profile
+from hotspan.memory import profile as profile_memory
 from hotspan.trace import Trace, open
 
 __all__ = [
@@ -24,9 +27,12 @@ __all__ = [
     "EventList",
     "Events",
     "HotspanError",
+    "LineProfiler",
     "Spans",
     "Trace",
     "TraceFormatError",
     "__version__",
     "open",
+    "profile",
+    "profile_memory",
 ]

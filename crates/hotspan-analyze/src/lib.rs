@@ -8,6 +8,7 @@
 //! | [`events`] | which spans count as what: host call, device work, hidden |
 //! | [`nesting`] | which call encloses which, per thread |
 //! | [`launches`] | which operator launched which device work |
+//! | [`lines`] | hits, time and memory of Python lines |
 //! | [`memory`] | how many bytes a span allocated and released |
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
 //! | [`flops`] | how many floating point operations an operator stands for |
@@ -23,6 +24,7 @@ pub mod events;
 pub mod flops;
 pub mod kernels;
 pub mod launches;
+pub mod lines;
 pub mod memory;
 pub mod memory_timeline;
 pub mod nesting;

@@ -5,6 +5,7 @@ mod collect;
 mod enter;
 mod error;
 mod events;
+mod lines;
 mod spans;
 mod trace;
 
@@ -22,6 +23,8 @@ mod _core {
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
+    #[pymodule_export]
+    use crate::lines::{PyLineRecorder, line_rows, line_text, memory_text, resident_memory, write_lprof};
     #[pymodule_export]
     use crate::spans::PySpans;
     #[pymodule_export]

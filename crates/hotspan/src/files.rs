@@ -8,7 +8,7 @@ use hotspan_store::Trace;
 use crate::error::CommandError;
 use crate::progress::Bar;
 
-const ENDINGS: [&str; 2] = [".json", ".hotspan"];
+const ENDINGS: [&str; 3] = [".json", ".hotspan", ".lprof"];
 const COMPRESSIONS: [&str; 3] = ["", ".gz", ".zst"];
 
 /// The traces that `paths` name, folders expanded, in order.

@@ -11,6 +11,7 @@ mod error;
 mod files;
 mod present;
 mod progress;
+mod source_text;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -18,6 +19,7 @@ use std::io::{self, Write};
 use clap::Parser;
 
 pub use error::CommandError;
+pub use source_text::read_source;
 
 /// Runs the command line `arguments`, the program's own name first, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {

@@ -2,6 +2,7 @@
 
 pub mod chrome;
 pub mod hotspan;
+pub mod lprof;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -27,7 +28,7 @@ pub trait Exporter: Sync {
 }
 
 /// All exporters.
-pub static EXPORTERS: &[&dyn Exporter] = &[&chrome::Chrome, &hotspan::Hotspan];
+pub static EXPORTERS: &[&dyn Exporter] = &[&chrome::Chrome, &hotspan::Hotspan, &lprof::Lprof];
 
 /// Writes a trace to a file, compressed when the name ends in `.gz` or `.zst`. The file appears whole or not at all.
 ///

@@ -2,6 +2,7 @@
 
 pub mod chrome;
 pub mod hotspan;
+pub mod lprof;
 
 use std::io::Read;
 use std::path::Path;
@@ -38,7 +39,7 @@ pub trait Importer: Sync {
 }
 
 /// All importers; the order is the order of asking.
-pub static IMPORTERS: &[&dyn Importer] = &[&hotspan::Hotspan, &chrome::Chrome];
+pub static IMPORTERS: &[&dyn Importer] = &[&hotspan::Hotspan, &lprof::Lprof, &chrome::Chrome];
 
 /// Opens a trace of any known format.
 ///

@@ -5,6 +5,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod info;
 pub(crate) mod stats;
+mod stats_lines;
 
 use std::io::Write;
 
