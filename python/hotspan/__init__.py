@@ -1,6 +1,7 @@
 """hotspan: a profiler for PyTorch and Python programs.
 
 ``hotspan.open("trace.json.gz")`` opens a Kineto or Chrome trace of any size; its ``key_averages()`` is torch's.
+``@hotspan.profile`` records the lines of a function, ``@hotspan.profile_memory`` its memory by line.
 ``hotspan.profiler`` is ``torch.profiler`` with the import changed; it needs torch, nothing else here does.
 """
 
@@ -16,6 +17,8 @@ from hotspan._core import (
 )
 from hotspan.advice import Advice, Finding
 from hotspan.event_list import EventList
+from hotspan.lines import LineProfiler, profile
+from hotspan.memory import profile as profile_memory
 from hotspan.trace import Trace, open
 
 __all__ = [
@@ -27,9 +30,12 @@ __all__ = [
     "Events",
     "Finding",
     "HotspanError",
+    "LineProfiler",
     "Spans",
     "Trace",
     "TraceFormatError",
     "__version__",
     "open",
+    "profile",
+    "profile_memory",
 ]

@@ -9,6 +9,7 @@
 //! | [`events`] | which spans count as what: host call, device work, hidden |
 //! | [`nesting`] | which call encloses which, per thread |
 //! | [`launches`] | which operator launched which device work |
+//! | [`lines`] | hits, time and memory of Python lines |
 //! | [`memory`] | how many bytes a span allocated and released |
 //! | [`mod@memory_blocks`] | allocations with their releases, and what they were used for |
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
@@ -41,15 +42,16 @@ pub mod copies;
 pub mod device_work;
 pub mod events;
 pub mod flops;
+pub mod functions;
 pub mod gpu;
 pub mod host_activity;
 pub mod idle;
 pub mod intervals;
-pub mod functions;
 pub mod kernels;
 pub mod launch_calls;
 pub mod launch_statistics;
 pub mod launches;
+pub mod lines;
 pub mod memory;
 pub mod memory_blocks;
 pub mod memory_category;
@@ -63,9 +65,9 @@ pub mod steps;
 pub mod streams;
 pub mod summary;
 pub mod table;
-pub mod wall_time;
 pub mod tensor_cores;
 pub mod utilisation;
+pub mod wall_time;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use functions::Functions;
@@ -74,7 +76,6 @@ pub use memory_blocks::MemoryDevice;
 pub use memory_category::MemoryCategory;
 pub use memory_timeline::{DeviceTimeline, memory_timeline};
 pub use overview::{Overview, overview};
-pub use report::{Align, Cell, Column, Table, Unit};
 pub use report::{Align, Cell, Column, Line, Series, Table, Unit};
 pub use summary::{Summary, summary};
 pub use table::{TableError, TableOptions, TimeUnit, table};

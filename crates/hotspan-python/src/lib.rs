@@ -1,13 +1,14 @@
 //! `hotspan._core`: the Python module. Thin: it converts arguments and results, and computes nothing itself.
 
-mod agent;
 mod advice;
+mod agent;
 mod averages;
 mod calls;
 mod collect;
 mod enter;
 mod error;
 mod events;
+mod lines;
 mod native;
 mod spans;
 mod trace;
@@ -30,6 +31,8 @@ mod _core {
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
+    #[pymodule_export]
+    use crate::lines::{PyLineRecorder, line_rows, line_text, memory_text, resident_memory, write_lprof};
     #[pymodule_export]
     use crate::native::PyNativeSampler;
     #[pymodule_export]

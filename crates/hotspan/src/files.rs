@@ -8,7 +8,7 @@ use hotspan_store::Trace;
 use crate::error::CommandError;
 use crate::progress::Bar;
 
-const ENDINGS: [&str; 3] = [".json", ".hotspan", ".prof"];
+const ENDINGS: [&str; 4] = [".json", ".hotspan", ".prof", ".lprof"];
 const COMPRESSIONS: [&str; 3] = ["", ".gz", ".zst"];
 
 /// The traces that `paths` name, folders expanded, in order.

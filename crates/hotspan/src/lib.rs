@@ -12,6 +12,7 @@ mod error;
 mod files;
 mod present;
 mod progress;
+mod source_text;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -20,6 +21,7 @@ use clap::Parser;
 
 pub use error::CommandError;
 pub use present::advice_text;
+pub use source_text::read_source;
 
 /// Runs the command line `arguments`, the program's own name first, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {

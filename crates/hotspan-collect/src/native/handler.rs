@@ -27,9 +27,9 @@ pub(crate) fn install() -> Option<i32> {
     static INSTALLED: OnceLock<Option<i32>> = OnceLock::new();
     let signal = *INSTALLED.get_or_init(|| {
         // From above, since programs that use them begin from below.
-        let unused = (libc::SIGRTMIN()..libc::SIGRTMAX()).rev().find(|&signal| {
-            current(signal).is_some_and(|action| action.sa_sigaction == libc::SIG_DFL)
-        })?;
+        let unused = (libc::SIGRTMIN()..libc::SIGRTMAX())
+            .rev()
+            .find(|&signal| current(signal).is_some_and(|action| action.sa_sigaction == libc::SIG_DFL))?;
         // SAFETY: zeros are a valid action, filled in below.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = on_timer as *const () as usize;

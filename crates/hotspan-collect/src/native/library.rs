@@ -139,7 +139,8 @@ impl Library {
     /// The readable name of the function at an address in memory.
     pub(crate) fn function(&self, address: u64) -> Option<String> {
         let content = self.content.as_ref()?;
-        let functions = self.functions.get_or_init(|| Elf::parse(content).map(|elf| elf.functions()).unwrap_or_default());
+        let functions =
+            self.functions.get_or_init(|| Elf::parse(content).map(|elf| elf.functions()).unwrap_or_default());
         let address = address.wrapping_sub(self.bias);
         let after = functions.partition_point(|function| function.start <= address);
         let function = functions.get(after.checked_sub(1)?)?;

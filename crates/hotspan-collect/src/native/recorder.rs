@@ -34,7 +34,11 @@ impl Rate {
     /// # Errors
     /// When it is not.
     pub fn new(per_second: u32) -> Result<Self, SampleError> {
-        if (1..=10_000).contains(&per_second) { Ok(Self(per_second)) } else { Err(SampleError::Rate(per_second)) }
+        if (1..=10_000).contains(&per_second) {
+            Ok(Self(per_second))
+        } else {
+            Err(SampleError::Rate(per_second))
+        }
     }
 
     /// The time between samples.
@@ -315,7 +319,8 @@ fn find_interpreter() -> Result<(), SampleError> {
 fn block_signals() -> libc::sigset_t {
     // SAFETY: both sets are filled in before they are used.
     unsafe {
-        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
+            (std::mem::zeroed(), std::mem::zeroed());
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
         before

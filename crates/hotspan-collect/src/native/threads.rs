@@ -108,7 +108,8 @@ impl Thread {
 
     /// Whether it blocks the signal, as far as the system tells.
     pub(crate) fn blocks(&self, signal: i32) -> bool {
-        let status = fs::read_to_string(format!("/proc/self/task/{}/status", self.number)).unwrap_or_default();
+        let status =
+            fs::read_to_string(format!("/proc/self/task/{}/status", self.number)).unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
         let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
         mask >> (signal - 1) & 1 == 1

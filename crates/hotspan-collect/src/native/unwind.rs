@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use framehop::Unwinder as _;
 #[cfg(target_arch = "aarch64")]
 use framehop::aarch64::{CacheAarch64 as Cache, UnwindRegsAarch64, UnwinderAarch64 as Machine};
 #[cfg(target_arch = "x86_64")]
 use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64, UnwinderX86_64 as Machine};
-use framehop::Unwinder as _;
 
 use super::library::{Library, Mapping, Piece};
 use super::slots::Registers;
@@ -34,8 +34,13 @@ pub(crate) struct Unwinder {
 
 impl Unwinder {
     pub(crate) fn new() -> Self {
-        let mut unwinder =
-            Self { machine: Machine::new(), cache: Cache::new(), libraries: Vec::new(), changes: 0, asked: false };
+        let mut unwinder = Self {
+            machine: Machine::new(),
+            cache: Cache::new(),
+            libraries: Vec::new(),
+            changes: 0,
+            asked: false,
+        };
         unwinder.reload();
         unwinder
     }

@@ -2,6 +2,7 @@
 
 pub mod chrome;
 pub mod hotspan;
+pub mod lprof;
 pub mod memory;
 pub mod prof;
 
@@ -36,6 +37,7 @@ pub static EXPORTERS: &[&dyn Exporter] = &[
     &memory::MemoryJson(None),
     &memory::MemoryRaw(None),
     &prof::Prof,
+    &lprof::Lprof,
 ];
 
 /// Writes a trace to a file, compressed when the name ends in `.gz` or `.zst`. The file appears whole or not at all.

@@ -2,6 +2,7 @@
 
 pub mod chrome;
 pub mod hotspan;
+pub mod lprof;
 pub mod prof;
 
 use std::io::Read;
@@ -39,7 +40,7 @@ pub trait Importer: Sync {
 }
 
 /// All importers; the order is the order of asking.
-pub static IMPORTERS: &[&dyn Importer] = &[&hotspan::Hotspan, &prof::Prof, &chrome::Chrome];
+pub static IMPORTERS: &[&dyn Importer] = &[&hotspan::Hotspan, &prof::Prof, &lprof::Lprof, &chrome::Chrome];
 
 /// Opens a trace of any known format.
 ///

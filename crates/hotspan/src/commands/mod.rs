@@ -9,6 +9,7 @@ pub(crate) mod info;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod stats;
+mod stats_lines;
 pub(crate) mod steps;
 
 use std::io::Write;

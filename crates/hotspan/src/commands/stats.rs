@@ -16,6 +16,7 @@ use hotspan_analyze::{GroupBy, KeyAverages, Table};
 use hotspan_store::Trace;
 use serde_json::{Value, json};
 
+use crate::commands::stats_lines;
 use crate::error::CommandError;
 use crate::files;
 use crate::present::{self, Format};
@@ -27,6 +28,7 @@ Examples:
   hotspan stats trace.json.gz --by kernel --markdown
   hotspan stats profile.prof --sort tottime --limit 10     # pstats' table; several files are added up
   hotspan stats profile.prof --callers 'forward'
+  hotspan stats train.py.lprof        # line_profiler's report; --json for programs
   hotspan stats runs/ --json | jq '.[] | {rank, rows: .rows[:3]}'";
 
 /// What a row stands for.
@@ -50,6 +52,8 @@ enum By {
     Thread,
     /// A Python function, as pstats shows it
     Function,
+    /// A line of Python, as line_profiler and memory_profiler show them
+    Line,
 }
 
 /// Show what the time was spent on: torch's key_averages table, in a blink
@@ -105,11 +109,18 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         if position.several && !json && !csv {
             writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, trace))?;
         }
+        // A file that knows nothing but lines is meant to show them.
+        let by_line =
+            arguments.by() == By::Line || (arguments.by.is_none() && stats_lines::is_all_there_is(trace));
+        if by_line && !json && !csv && !markdown {
+            return Ok(output.write_all(stats_lines::text(trace).as_bytes())?);
+        }
         let is_torch_table = matches!(arguments.by(), By::Op | By::Shape | By::Stack);
         if is_torch_table && !json && !csv && !markdown {
             return Ok(output.write_all(torch_table(trace, arguments)?.as_bytes())?);
         }
-        let report = report(trace, arguments)?;
+        let report =
+            if by_line { hotspan_analyze::lines::line_table(trace) } else { report(trace, arguments)? };
         let rank = trace.distributed().and_then(|distributed| distributed.rank);
         let file = path.display().to_string();
         if json {

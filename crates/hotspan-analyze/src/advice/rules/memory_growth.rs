@@ -21,10 +21,11 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>) -> Option<Finding> {
     for timeline in memory_timeline(context.trace) {
+        let curve: Vec<_> = timeline.held().collect();
         let at_end = |step: &crate::summary::Step| {
             let end = step.begin.plus(step.duration);
-            let after = timeline.held.partition_point(|&(time, _)| time <= end);
-            after.checked_sub(1).map_or(0, |place| timeline.held[place].1.0)
+            let after = curve.partition_point(|&(time, _)| time <= end);
+            after.checked_sub(1).map_or(0, |place| curve[place].1.0)
         };
         let held: Vec<i64> = context.steps.iter().skip(1).map(at_end).collect();
         let rises: Vec<i64> = held.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();

@@ -86,7 +86,13 @@ fn word(head: &[u8], offset: usize) -> Option<usize> {
 
 fn identity(layout: &Layout, head: &[u8]) -> [Option<usize>; 5] {
     let first_line = word(head, layout.code_first_line).map(|line| line & 0xffff_ffff);
-    [word(head, 8), first_line, word(head, layout.code_name), word(head, layout.code_file), word(head, layout.code_lines)]
+    [
+        word(head, 8),
+        first_line,
+        word(head, layout.code_name),
+        word(head, layout.code_file),
+        word(head, layout.code_lines),
+    ]
 }
 
 impl Code {

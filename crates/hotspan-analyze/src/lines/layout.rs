@@ -1,0 +1,185 @@
+//! The text layouts of line_profiler and memory_profiler, character for character.
+
+use std::fmt::Write;
+
+use hotspan_store::{LineRow, Trace};
+
+use super::block::block_length;
+use super::number::general;
+use super::{LineFunction, line_functions};
+
+/// Gives the text of a source file, or nothing when there is none.
+type Source<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What `line_report` shows; the names are line_profiler's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LineReportOptions {
+    /// The unit of the times shown, in seconds.
+    pub unit: f64,
+    /// Leave functions out that never ran.
+    pub skip_zero: bool,
+    /// The function that took longest comes last.
+    pub sort: bool,
+    /// Show the lines of each function.
+    pub details: bool,
+    /// Show the time of each function, after all lines.
+    pub summarize: bool,
+}
+
+impl Default for LineReportOptions {
+    fn default() -> Self {
+        Self { unit: 1e-9, skip_zero: false, sort: false, details: true, summarize: false }
+    }
+}
+
+const NANOSECOND: f64 = 1e-9;
+
+/// The report that `kernprof -l -v` and `python -m line_profiler` print.
+#[must_use]
+pub fn line_report(trace: &Trace, options: &LineReportOptions, source: Source<'_>) -> String {
+    let mut functions = line_functions(trace);
+    functions.retain(|function| !function.has_memory());
+    if options.sort {
+        functions.sort_by_key(LineFunction::time);
+    }
+    let mut text = format!("Timer unit: {} s\n\n", general(options.unit, 6));
+    if options.details {
+        for function in &functions {
+            if !(options.skip_zero && function.lines.is_empty()) {
+                show_function(&mut text, function, options.unit, source);
+            }
+        }
+    }
+    if options.summarize {
+        for function in &functions {
+            let seconds = function.time().0 as f64 * NANOSECOND;
+            if !options.skip_zero || seconds != 0.0 {
+                let LineFunction { file, first_line, name, .. } = function;
+                let _ = writeln!(text, "{seconds:6.2} seconds - {file}:{first_line} - {name}");
+            }
+        }
+    }
+    text
+}
+
+/// The lines of a function's source as shown, without their ends.
+fn source_lines(function: &LineFunction, source: Source<'_>) -> Option<Vec<String>> {
+    let text = source(&function.file)?;
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let from = (function.first_line.max(1) as usize - 1).min(lines.len());
+    let lines = &lines[from..];
+    let shown = lines[..block_length(lines)].iter();
+    Some(shown.map(|line| line.trim_end_matches('\n').trim_end_matches('\r').to_owned()).collect())
+}
+
+fn show_function(text: &mut String, function: &LineFunction, unit: f64, source: Source<'_>) {
+    let LineFunction { file, first_line, name, lines } = function;
+    let total = function.time().0 as f64;
+    let _ = writeln!(text, "Total time: {} s", general(total * NANOSECOND, 6));
+    let contents = if let Some(contents) = source_lines(function, source) {
+        let _ = writeln!(text, "File: {file}\nFunction: {name} at line {first_line}");
+        contents
+    } else {
+        let _ = writeln!(text, "\nCould not find file {file}");
+        text.push_str("Are you sure you are running this program from the same directory\n");
+        text.push_str("that you ran the profiler from?\nContinuing without the function's contents.\n");
+        // Without the source the lines that ran can still be shown; a file with absurd numbers shows the first of them.
+        let last = lines.last().map_or(*first_line, |row| row.line.max(*first_line));
+        vec![String::new(); (last - first_line).min(100_000) as usize + 1]
+    };
+    let display: Vec<Shown> = lines.iter().map(|row| Shown::of(row, unit, total)).collect();
+    let width = |least: usize, part: fn(&Shown) -> &String| {
+        display.iter().map(|shown| part(shown).len()).max().unwrap_or(0).max(least)
+    };
+    let hits = width(HITS, |shown| &shown.hits);
+    let time = width(TIME, |shown| &shown.time);
+    let per_hit = width(PER_HIT, |shown| &shown.per_hit);
+    let heading = format!(
+        "{:>6} {:>hits$} {:>time$} {:>per_hit$} {:>8}  Line Contents",
+        "Line #", "Hits", "Time", "Per Hit", "% Time"
+    );
+    let _ = writeln!(text, "\n{heading}\n{}", "=".repeat(heading.len()));
+    let mut row = |line: u32, shown: [&str; 4], contents: &str| {
+        let [nhits, ntime, nper_hit, percent] = shown;
+        let _ = writeln!(
+            text,
+            "{line:>6} {nhits:>hits$} {ntime:>time$} {nper_hit:>per_hit$} {percent:>8}  {contents}"
+        );
+    };
+    for (line, contents) in (*first_line..).zip(&contents) {
+        match lines.binary_search_by_key(&line, |row| row.line) {
+            Ok(at) => row(line, display[at].parts(), contents),
+            Err(_) => row(line, [""; 4], contents),
+        }
+    }
+    text.push('\n');
+}
+
+const HITS: usize = 9;
+const TIME: usize = 12;
+const PER_HIT: usize = 8;
+
+/// The numbers of a line as they are shown.
+struct Shown {
+    hits: String,
+    time: String,
+    per_hit: String,
+    percent: String,
+}
+
+impl Shown {
+    fn of(row: &LineRow, unit: f64, total: f64) -> Self {
+        let time = row.time.0 as f64;
+        let scaled = time * (NANOSECOND / unit);
+        let number = |value: f64, room: usize| {
+            let fixed = format!("{value:5.1}");
+            if fixed.len() > room { format!("{:>5}", general(value, 3)) } else { fixed }
+        };
+        let hits = row.hits.to_string();
+        Self {
+            hits: if hits.len() > HITS { general(row.hits as f64, 6) } else { hits },
+            time: number(scaled, TIME),
+            per_hit: number(scaled / row.hits.max(1) as f64, PER_HIT),
+            percent: if total == 0.0 { String::new() } else { format!("{:5.1}", 100.0 * time / total) },
+        }
+    }
+
+    fn parts(&self) -> [&str; 4] {
+        [&self.hits, &self.time, &self.per_hit, &self.percent]
+    }
+}
+
+const MEBIBYTE: f64 = 1_048_576.0;
+
+/// The report that `python -m memory_profiler` prints.
+#[must_use]
+pub fn memory_report(trace: &Trace, precision: usize, source: Source<'_>) -> String {
+    let mut text = String::new();
+    let precision = precision.min(12);
+    for function in line_functions(trace) {
+        if !function.has_memory() {
+            continue;
+        }
+        let heading = format!(
+            "{:>6} {:>12} {:>12}  {:>10}   {}",
+            "Line #", "Mem usage", "Increment", "Occurrences", "Line Contents"
+        );
+        let _ = writeln!(text, "Filename: {}\n\n{heading}\n{}", function.file, "=".repeat(heading.len()));
+        let amount =
+            |bytes: i64| format!("{:width$.precision$} MiB", bytes as f64 / MEBIBYTE, width = precision + 4);
+        let contents = source_lines(&function, source).unwrap_or_else(|| {
+            let last = function.lines.last().map_or(function.first_line, |row| row.line);
+            vec![String::new(); last.saturating_sub(function.first_line).min(100_000) as usize + 1]
+        });
+        for (line, contents) in (function.first_line..).zip(&contents) {
+            let found = function.lines.binary_search_by_key(&line, |row| row.line);
+            let [memory, increment, occurrences] = match found.map(|at| function.lines[at]) {
+                Ok(row) => [amount(row.memory.0), amount(row.increment.0), row.hits.to_string()],
+                Err(_) => Default::default(),
+            };
+            let _ = writeln!(text, "{line:>6} {memory:>12} {increment:>12}  {occurrences:>10}   {contents}");
+        }
+        text.push_str("\n\n");
+    }
+    text
+}

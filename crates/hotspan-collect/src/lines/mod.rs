@@ -1,0 +1,22 @@
+//! Lines of Python: how often each was executed, how long it took, how the process grew on it.
+//!
+//! Only chosen functions are watched. On Python 3.12 and newer the interpreter calls [`monitoring`] for their lines alone
+//! (PEP 669); before, [`tracing`] is called for every line of a thread while it is inside a chosen function, and returns at
+//! once from all others. Both tell [`active`], which keeps the frames each thread is in and adds up in the
+//! [`tables`]. [`recorder`] is what the rest of hotspan sees.
+//!
+//! Python's own types are handled as opaque pointers through functions that [`python`] finds at run time, so that one build
+//! runs on every version and this crate links without Python. Asking the interpreter to call us is left to the Python
+//! module. Everything here happens with the GIL held: that is what makes the shared tables safe.
+
+mod active;
+pub mod monitoring;
+mod python;
+mod recorder;
+mod resident;
+mod tables;
+pub mod tracing;
+
+pub use python::{Object, PythonApiError, check};
+pub use recorder::{Function, LineRecorder, Measure};
+pub use resident::resident_bytes;

@@ -1,0 +1,146 @@
+//! Callbacks for `sys.monitoring`, Python 3.12 and newer. They raise nothing and ask for nothing to be disabled.
+//!
+//! The Python module registers them. Lines, starts, resumes, returns and yields are asked for by code object, so only those
+//! watched pay. The interpreter has exceptions that leave a frame or enter one only for all code together; these look the
+//! code up and go.
+
+use std::ffi::c_int;
+
+use super::active::{self, Entry};
+use super::python::{METH_FASTCALL, MethodDefinition, Object, python};
+
+/// The events of `sys.monitoring` that have a callback here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A line begins.
+    Line,
+    /// A call begins.
+    Start,
+    /// A generator or coroutine goes on.
+    Resume,
+    /// An exception is thrown into a generator or coroutine.
+    Throw,
+    /// A call returns.
+    Return,
+    /// A generator or coroutine waits.
+    Yield,
+    /// An exception leaves a frame.
+    Unwind,
+}
+
+impl Event {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Line, Self::Start, Self::Resume, Self::Throw, Self::Return, Self::Yield, Self::Unwind];
+
+    /// Its name in `sys.monitoring.events`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Line => "LINE",
+            Self::Start => "PY_START",
+            Self::Resume => "PY_RESUME",
+            Self::Throw => "PY_THROW",
+            Self::Return => "PY_RETURN",
+            Self::Yield => "PY_YIELD",
+            Self::Unwind => "PY_UNWIND",
+        }
+    }
+
+    /// Whether it can be asked for by code object.
+    #[must_use]
+    pub fn is_local(self) -> bool {
+        !matches!(self, Self::Throw | Self::Unwind)
+    }
+
+    /// A new Python function that handles it; null, with an exception set, when there is no memory.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    #[must_use]
+    pub unsafe fn callback(self) -> *mut Object {
+        let definition = match self {
+            Self::Line => &LINE,
+            Self::Start => &START,
+            Self::Resume | Self::Throw => &RESUME,
+            Self::Return | Self::Yield | Self::Unwind => &LEAVE,
+        };
+        let Some(python) = python() else { return std::ptr::null_mut() };
+        // SAFETY: the definition is a constant; the GIL is held.
+        unsafe { (python.new_function)(definition, std::ptr::null_mut(), std::ptr::null_mut()) }
+    }
+}
+
+macro_rules! definition {
+    ($name:ident, $text:literal, $function:ident) => {
+        static $name: MethodDefinition = MethodDefinition {
+            name: $text.as_ptr(),
+            function: Some($function),
+            flags: METH_FASTCALL,
+            documentation: std::ptr::null(),
+        };
+    };
+}
+
+definition!(LINE, c"hotspan_line", on_line);
+definition!(START, c"hotspan_start", on_start);
+definition!(RESUME, c"hotspan_resume", on_resume);
+definition!(LEAVE, c"hotspan_leave", on_leave);
+
+/// Two arguments: the code object and a number.
+#[inline]
+unsafe fn arguments(arguments: *const *mut Object, count: isize) -> Option<(*mut Object, *mut Object)> {
+    // SAFETY: Python promises `count` arguments.
+    (count >= 2).then(|| unsafe { (*arguments, *arguments.add(1)) })
+}
+
+#[inline]
+fn none() -> *mut Object {
+    let Some(python) = python() else { return std::ptr::null_mut() };
+    // SAFETY: the object is None; callers hold the GIL.
+    unsafe { (python.increase)(python.none) };
+    python.none
+}
+
+unsafe extern "C" fn on_line(_: *mut Object, given: *const *mut Object, count: isize) -> *mut Object {
+    // SAFETY: called by Python with the GIL held, with a code object and a line number.
+    unsafe {
+        if let (Some((code, line)), Some(python)) = (arguments(given, count), python()) {
+            active::line(code, std::ptr::null_mut(), (python.long_value)(line) as u32);
+        }
+    }
+    none()
+}
+
+unsafe extern "C" fn on_start(_: *mut Object, given: *const *mut Object, count: isize) -> *mut Object {
+    // SAFETY: called by Python with the GIL held, with a code object and an offset.
+    unsafe {
+        if let Some((code, _)) = arguments(given, count) {
+            active::enter(code, std::ptr::null_mut(), Entry::Start);
+        }
+    }
+    none()
+}
+
+unsafe extern "C" fn on_resume(_: *mut Object, given: *const *mut Object, count: isize) -> *mut Object {
+    // SAFETY: called by Python with the GIL held, with a code object and an offset in it.
+    unsafe {
+        if let (Some((code, offset)), Some(python)) = (arguments(given, count), python()) {
+            if active::is_watched(code) {
+                let line = (python.code_line)(code, (python.long_value)(offset) as c_int);
+                active::enter(code, std::ptr::null_mut(), Entry::Resume(line.max(0) as u32));
+            }
+        }
+    }
+    none()
+}
+
+unsafe extern "C" fn on_leave(_: *mut Object, given: *const *mut Object, count: isize) -> *mut Object {
+    // SAFETY: called by Python with the GIL held, with a code object first.
+    unsafe {
+        if let Some((code, _)) = arguments(given, count) {
+            active::leave(code, std::ptr::null_mut());
+        }
+    }
+    none()
+}

@@ -1,0 +1,179 @@
+//! The `LineRecorder`: which functions are watched, when, and what came of it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+use hotspan_store::{Bytes, Duration, FrameKind, FrameRow, LineRow, TraceBuilder};
+
+use super::python::{Object, python};
+use super::tables::{LineTable, REGISTRY, Registry, Row, Switch};
+use crate::clock::{self, ClockStart, Ticks};
+
+/// What is measured on each line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Hits and time.
+    Time,
+    /// The memory of the process.
+    Memory,
+}
+
+/// A function to watch.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name, with its class.
+    pub name: String,
+    /// Its source file.
+    pub file: String,
+    /// The line it begins at, decorators included.
+    pub first_line: u32,
+    /// Its last line.
+    pub last_line: u32,
+    /// For each line from the first on, the line its statement begins at; empty: lines count as they are.
+    pub statements: Vec<u32>,
+}
+
+/// Records the lines of chosen functions. Lives under the GIL, as all of this module does.
+#[derive(Debug)]
+pub struct LineRecorder {
+    switch: Rc<Switch>,
+    functions: RefCell<Vec<(Function, Rc<LineTable>)>>,
+    started: ClockStart,
+}
+
+impl LineRecorder {
+    /// A recorder that watches nothing yet, and does not record.
+    #[must_use]
+    pub fn new(measure: Measure) -> Self {
+        let switch = Rc::new(Switch { measure, on: Cell::new(false), since: Cell::new(0) });
+        Self { switch, functions: RefCell::default(), started: ClockStart::measure() }
+    }
+
+    /// Watches a function: its own code object, and others whose lines count as its own.
+    ///
+    /// # Safety
+    /// The GIL is held; `codes` are code objects.
+    pub unsafe fn add(&self, function: Function, codes: &[*mut Object]) {
+        let Some(python) = python() else { return };
+        let (first, last) = (function.first_line, function.last_line.max(function.first_line));
+        let table = LineTable::new(Rc::clone(&self.switch), first, last, function.statements.clone());
+        let table = Rc::new(table);
+        // SAFETY: the caller's promise; nothing below calls Python while the reference is alive, except to count one.
+        let registry = unsafe { REGISTRY.get() }.get_or_insert_with(Registry::default);
+        for &code in codes {
+            if registry.add(code, first, Rc::clone(&table)) {
+                // SAFETY: `code` is alive; it stays so while it is watched.
+                unsafe { (python.increase)(code) };
+            }
+        }
+        self.functions.borrow_mut().push((function, table));
+    }
+
+    /// Begins or goes on to record.
+    pub fn enable(&self) {
+        self.switch.since.set(clock::now().0);
+        self.switch.on.set(true);
+    }
+
+    /// Pauses.
+    pub fn disable(&self) {
+        self.switch.on.set(false);
+    }
+
+    /// Whether it records.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.switch.on.get()
+    }
+
+    /// The interpreter has stopped telling about frames: those that were running are forgotten.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub unsafe fn forget_frames(&self) {
+        // SAFETY: the caller's promise.
+        if let Some(registry) = unsafe { REGISTRY.get() } {
+            registry.forget_frames();
+        }
+    }
+
+    /// Forgets what was recorded.
+    pub fn clear(&self) {
+        for (_, table) in self.functions.borrow().iter() {
+            table.clear();
+        }
+    }
+
+    /// What was recorded, as rows of a trace. A function that never ran has one row without hits.
+    #[must_use]
+    pub fn into_builder(&self) -> TraceBuilder {
+        let calibration = self.started.finish();
+        let origin = calibration.unix(Ticks(0)).0;
+        let nanos = |ticks: u64| calibration.unix(Ticks(ticks)).0 - origin;
+        let mut builder = TraceBuilder::new();
+        builder.source.format = "hotspan lines".to_owned();
+        for (function, rows) in self.merged() {
+            let row = FrameRow {
+                name: builder.intern(&function.name),
+                file: builder.intern(&function.file),
+                line: 0,
+                first_line: function.first_line,
+                kind: FrameKind::Python,
+            };
+            let frame = builder.frame(row);
+            let rows = if rows.is_empty() { vec![(function.first_line, Row::default())] } else { rows };
+            for (line, row) in rows {
+                builder.push_line(LineRow {
+                    function: frame,
+                    line,
+                    hits: row.hits,
+                    time: Duration(nanos(row.ticks)),
+                    memory: Bytes(row.memory),
+                    increment: Bytes(row.increment),
+                });
+            }
+        }
+        builder
+    }
+
+    /// Functions in the order they were added; those of the same name and place are one.
+    fn merged(&self) -> Vec<(Function, Vec<(u32, Row)>)> {
+        let functions = self.functions.borrow();
+        let mut places: HashMap<(&str, u32, &str), usize> = HashMap::new();
+        let mut merged: Vec<(Function, Vec<(u32, Row)>)> = Vec::new();
+        for (function, table) in functions.iter() {
+            let key = (function.file.as_str(), function.first_line, function.name.as_str());
+            let rows = table.rows();
+            let Some(&place) = places.get(&key) else {
+                places.insert(key, merged.len());
+                merged.push((function.clone(), rows));
+                continue;
+            };
+            let known = &mut merged[place].1;
+            for (line, row) in rows {
+                match known.binary_search_by_key(&line, |(line, _)| *line) {
+                    Ok(at) => {
+                        let sum = &mut known[at].1;
+                        sum.hits += row.hits;
+                        sum.ticks += row.ticks;
+                        sum.memory = sum.memory.max(row.memory);
+                        sum.increment += row.increment;
+                    }
+                    Err(at) => known.insert(at, (line, row)),
+                }
+            }
+        }
+        merged
+    }
+
+    /// Stops watching; the code objects that nobody watches any more, each with a reference that the caller gives back.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub unsafe fn close(&self) -> Vec<*mut Object> {
+        self.switch.on.set(false);
+        // SAFETY: the caller's promise.
+        unsafe { REGISTRY.get() }.as_mut().map(|registry| registry.remove(&self.switch)).unwrap_or_default()
+    }
+}

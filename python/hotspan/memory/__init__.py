@@ -1,0 +1,12 @@
+"""Memory by line: how the process grew on each line of chosen functions, as memory_profiler shows it.
+
+``@profile`` prints a table after each call, ``python -m hotspan.memory`` one per function when the script ends, and
+``memory_usage`` samples a process or a call. A line costs a few hundred nanoseconds: one read of ``/proc/self/statm``.
+"""
+
+from hotspan.memory._profiler import MemoryProfiler, profile, show_results
+from hotspan.memory._usage import memory_usage
+
+LineProfiler = MemoryProfiler
+
+__all__ = ["LineProfiler", "MemoryProfiler", "memory_usage", "profile", "show_results"]
