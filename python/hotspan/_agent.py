@@ -51,6 +51,12 @@ def _start() -> None:
     global _agent
     _agent = _core.Agent.start(_options["spool"])
     _agent.set_metadata("hotspan.environment", json.dumps(_environment()))
+    rate = int(_options.get("rate", 100))
+    if rate > 0:
+        try:
+            _agent.record_samples(rate, bool(_options.get("native", True)))
+        except _core.CollectError as error:
+            print(f"hotspan: Python code is not sampled: {error}", file=sys.stderr)
     if _options.get("operators", True):
         if "torch" in sys.modules:
             _record_operators(sys.modules["torch"])

@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use crate::error::{CollectError, from_sample};
 use crate::trace::PyTrace;
 
-type Running = Arc<Mutex<Option<Recorder>>>;
+pub(crate) type Running = Arc<Mutex<Option<Recorder>>>;
 
 /// A running sampler of all threads of this process. Dropping it ends it.
 #[pyclass(frozen, name = "NativeSampler", module = "hotspan._core")]
@@ -61,20 +61,20 @@ impl PyNativeSampler {
 
 /// What `gc.callbacks` calls at the beginning and the end of each collection.
 #[pyclass(frozen, module = "hotspan._core")]
-struct GarbagePauses {
+pub(crate) struct GarbagePauses {
     running: Running,
     /// When the collection began; one runs at a time.
     began: AtomicU64,
 }
 
 impl GarbagePauses {
-    fn watch(py: Python<'_>, running: Running) -> PyResult<Py<Self>> {
+    pub(crate) fn watch(py: Python<'_>, running: Running) -> PyResult<Py<Self>> {
         let pauses = Py::new(py, Self { running, began: AtomicU64::new(0) })?;
         py.import("gc")?.getattr("callbacks")?.call_method1("append", (&pauses,))?;
         Ok(pauses)
     }
 
-    fn unwatch(py: Python<'_>, pauses: &Py<Self>) -> PyResult<()> {
+    pub(crate) fn unwatch(py: Python<'_>, pauses: &Py<Self>) -> PyResult<()> {
         let callbacks = py.import("gc")?.getattr("callbacks")?;
         if callbacks.contains(pauses)? {
             callbacks.call_method1("remove", (pauses,))?;

@@ -5,6 +5,7 @@
 
 mod memory;
 mod operators;
+mod samples;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,6 +21,7 @@ use hotspan_store::file::{FileError, Writer};
 use crate::clock;
 
 pub use operators::Operators;
+pub use samples::Samples;
 
 /// How often the agent looks.
 const INTERVAL: Duration = Duration::from_millis(200);

@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     /// Record allocations of tensors
     #[arg(long)]
     memory: bool,
+    /// Samples of each thread per second of its time; 0 for none
+    #[arg(short, long, value_name = "HZ", default_value_t = 100)]
+    rate: u32,
     /// The Python that runs scripts and modules
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
@@ -184,6 +187,7 @@ fn inject(command: &mut Command, arguments: &Arguments, spool: &Path) -> Result<
         .map_err(|error| CommandError::Usage(format!("PYTHONPATH cannot be extended: {error}")))?;
     let options = json!({
         "spool": spool.display().to_string(),
+        "rate": arguments.rate,
         "shapes": arguments.shapes,
         "memory": arguments.memory,
     });

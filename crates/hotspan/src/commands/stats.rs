@@ -179,7 +179,7 @@ fn report(trace: &Trace, arguments: &Arguments) -> Result<Table, CommandError> {
         By::Kernel => Some(kernels(trace).report()),
         By::Copy => Some(copy_table(&copies(trace))),
         By::Stream => Some(stream_table(&streams(trace), recording(trace, &DeviceWork::of(trace)))),
-        By::Op | By::Shape | By::Stack | By::Module | By::Thread | By::Function => None,
+        By::Op | By::Shape | By::Stack | By::Module | By::Thread | By::Function | By::Line => None,
     };
     let mut report = if let Some(mut report) = device_table {
         if let Some(key) = &arguments.sort {
