@@ -2,6 +2,7 @@
 
 mod averages;
 mod collect;
+mod device_tables;
 mod enter;
 mod error;
 mod events;
@@ -18,6 +19,8 @@ mod _core {
     use crate::averages::{PyAverage, PyKeyAverages};
     #[pymodule_export]
     use crate::collect::{PyRecorder, clock_now, load_torch_hooks};
+    #[pymodule_export]
+    use crate::device_tables::{copy_rows, gpu_tables, idle_gaps, step_tables, stream_rows};
     #[pymodule_export]
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]
