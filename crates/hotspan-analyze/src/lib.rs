@@ -26,6 +26,7 @@
 //! | [`mod@utilisation`] | how well a device was used |
 //! | [`mod@roofline`] | what operators would take at best |
 //! | [`mod@gpu`] | all of these on a trace |
+//! | [`mod@ranks`] | several traces of one job: who waits for whom |
 //! | [`mod@summary`] | what is in the trace |
 
 #![forbid(unsafe_code)]
@@ -46,6 +47,7 @@ pub mod launches;
 pub mod memory;
 pub mod memory_timeline;
 pub mod nesting;
+pub mod ranks;
 pub mod report;
 pub mod roofline;
 pub mod runtime_calls;

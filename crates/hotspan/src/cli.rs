@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, doctor, export, gpu, info, stats, steps};
+use crate::commands::{completions, doctor, export, gpu, info, ranks, stats, steps};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine, 1 failed, 2 wrong usage.";
@@ -20,6 +20,7 @@ pub(crate) enum Command {
     Stats(stats::Arguments),
     Steps(steps::Arguments),
     Gpu(gpu::Arguments),
+    Ranks(ranks::Arguments),
     Info(info::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),

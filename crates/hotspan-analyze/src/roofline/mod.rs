@@ -21,6 +21,7 @@ use crate::steps::recording;
 use crate::tensor_cores::uses_tensor_cores;
 
 use bytes::Tensors;
+pub(crate) use bytes::element_size;
 pub use peaks::{Peaks, Precision, peaks};
 
 /// Kernels shorter than this are ruled by latency, whatever they do.

@@ -5,6 +5,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod gpu;
 pub(crate) mod info;
+pub(crate) mod ranks;
 pub(crate) mod stats;
 pub(crate) mod steps;
 
@@ -19,6 +20,7 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Stats(arguments) => stats::run(&arguments, output),
         Command::Steps(arguments) => steps::run(&arguments, output),
         Command::Gpu(arguments) => gpu::run(&arguments, output),
+        Command::Ranks(arguments) => ranks::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

@@ -9,7 +9,7 @@ mod text;
 use hotspan_analyze::{Cell, Table};
 
 pub(crate) use json::rows as json_rows;
-pub(crate) use sections::print as sections;
+pub(crate) use sections::{print as sections, print_tables as tables};
 pub(crate) use text::printable;
 
 /// How data is written to stdout.
