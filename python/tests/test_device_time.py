@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import subprocess
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -204,3 +206,23 @@ def test_hta_agrees_where_it_looks_at_the_same_spans() -> None:
         work = work_of(path)
         span = max(one.end for one in work) - min(one.begin for one in work)
         assert times.loc[rank, "idle_time(us)"] == span / 1000 - ours["compute"] - beside
+
+
+def test_ranks_wait_for_the_last_one(
+    hotspan_command: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    """Eight ranks with the same eight collectives in the same order: the shortest kernel of each is the transfer."""
+    folder = SHARED_TRACES / "param" / "dlrm_8ranks"
+    told = json.loads(hotspan_command("ranks", folder, "--json").stdout)
+    kernels = []
+    for path in sorted(folder.glob("*.json.gz")):
+        found = sorted((one.begin, one.end) for one in work_of(path) if one.kind == "communication")
+        kernels.append([end - begin for begin, end in found])
+    shortest = [min(times) for times in zip(*kernels, strict=True)]
+    assert len(told["ranks"]) == len(kernels) == 8
+    for row, times in zip(told["ranks"], kernels, strict=True):
+        assert row["collectives"] == len(times)
+        assert row["transfer"] == sum(shortest)
+        assert row["wait"] == sum(times) - sum(shortest)
+    assert sum(row["last"] for row in told["ranks"]) == len(shortest)
+    assert sum(row["calls"] for row in told["collectives"]) == len(shortest)
