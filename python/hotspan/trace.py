@@ -12,6 +12,9 @@ from hotspan._core import Events, Spans
 from hotspan.advice import Advice, advise
 from hotspan.event_list import EventList
 
+# A row of a table: times in nanoseconds, shares in percent, None where the trace does not say.
+Row = dict[str, str | int | float | None]
+
 
 class CategoryTotal(NamedTuple):
     """The spans of one category."""
@@ -35,6 +38,9 @@ class Kernel(NamedTuple):
     total: float
     min: float
     max: float
+    blocks_per_sm: float | None
+    occupancy: float | None
+    tensor_cores: bool
 
 
 class Step(NamedTuple):
@@ -115,6 +121,26 @@ class Trace:
     def kernels(self) -> list[Kernel]:
         """Return device work by name, most time first."""
         return [Kernel(*row) for row in self._core.kernels()]
+
+    def copies(self) -> list[Row]:
+        """Return copies and fills by kind and memory, most time first; times in nanoseconds."""
+        return _core.copy_rows(self._core)
+
+    def streams(self) -> list[Row]:
+        """Return what each stream of each device did; times in nanoseconds."""
+        return _core.stream_rows(self._core)
+
+    def step_breakdown(self) -> dict[str, list[Row]]:
+        """Return where each step's nanoseconds go, on ``devices`` and on the ``host``; the parts add up exactly."""
+        return dict(_core.step_tables(self._core))
+
+    def idle(self) -> list[Row]:
+        """Return every gap of every device with its main cause, longest first; times in nanoseconds."""
+        return _core.idle_gaps(self._core)
+
+    def gpu(self, limit: int = 0) -> dict[str, list[Row]]:
+        """Return what ``hotspan gpu`` prints: tables by name, ``limit`` rows of each; empty without device work."""
+        return dict(_core.gpu_tables(self._core, limit))
 
     def memory_timeline(self) -> list[MemoryTimeline]:
         """Return each device's memory over time, its peak, and who held it. Needs ``profile_memory=True``."""

@@ -72,7 +72,8 @@ impl Gpu {
             ("flops_utilisation", self.roofline.utilisation_table()),
             ("roofline", self.roofline.table()),
         ];
-        for (_, table) in tables.iter_mut().filter(|_| limit > 0) {
+        let long = ["culprits", "gaps", "roofline"];
+        for (_, table) in tables.iter_mut().filter(|(name, _)| limit > 0 && long.contains(name)) {
             table.rows.truncate(limit);
         }
         tables.retain(|(_, table)| !table.rows.is_empty());

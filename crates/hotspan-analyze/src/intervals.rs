@@ -209,7 +209,7 @@ pub fn flatten<T: Copy + Ord>(intervals: &[Labelled<T>]) -> Vec<Labelled<T>> {
                 let piece = Labelled { interval: Interval::new(now, until), label };
                 match pieces.last_mut() {
                     Some(last) if last.label == label && last.interval.end == now => {
-                        last.interval.end = until
+                        last.interval.end = until;
                     }
                     _ => pieces.push(piece),
                 }

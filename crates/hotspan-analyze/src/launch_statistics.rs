@@ -34,7 +34,10 @@ pub struct LaunchStatistics {
     pub delay: Distribution,
     /// All delays added up.
     pub delay_total: Duration,
-    /// Calls that took longer than the work they launched.
+    /// Calls that launched kernels or graphs, not copies or fills.
+    pub kernel_calls: u64,
+    /// Those of them that took longer than the work they launched. A call that copies may wait for the copy, so copies do not
+    /// count.
     pub short: u64,
     /// How much longer, all together.
     pub short_excess: Duration,
@@ -91,11 +94,15 @@ fn of_device(trace: &Trace, device: &DeviceWork, calls: &LaunchCalls) -> LaunchS
         delays.push(delay.0);
         statistics.call_total += took;
         statistics.delay_total += delay;
-        if took > launch.time {
-            statistics.short += 1;
-            statistics.short_excess += took - launch.time;
+        let kind = CallKind::of(trace.span_name(launch.call));
+        if !matches!(kind, CallKind::Copy | CallKind::Fill) {
+            statistics.kernel_calls += 1;
+            if took > launch.time {
+                statistics.short += 1;
+                statistics.short_excess += took - launch.time;
+            }
         }
-        if CallKind::of(trace.span_name(launch.call)) == CallKind::GraphLaunch {
+        if kind == CallKind::GraphLaunch {
             statistics.graphs += 1;
             statistics.graph_work += launch.work;
         }
@@ -135,7 +142,7 @@ pub fn launch_table(statistics: &[LaunchStatistics]) -> Table {
     table.add_column(Column::duration("delay_p99", "p99 delay"), of(|row| row.delay.p99));
     table.add_column(Column::duration("delay_max", "Max delay"), of(|row| row.delay.max));
     table.add_column(Column::count("short", "Shorter than call"), rows().map(|row| Cell::Count(row.short)));
-    let short = |row: &LaunchStatistics| share(row.short, row.calls);
+    let short = |row: &LaunchStatistics| share(row.short, row.kernel_calls);
     table.add_column(Column::percent("short_share", "Shorter %"), rows().map(short));
     table.add_column(Column::duration("short_excess", "Excess"), of(|row| row.short_excess));
     table

@@ -31,6 +31,7 @@
 //! | [`mod@utilisation`] | how well a device was used |
 //! | [`mod@roofline`] | what operators would take at best |
 //! | [`mod@gpu`] | all of these on a trace |
+//! | [`mod@ranks`] | several traces of one job: who waits for whom |
 //! | [`mod@summary`] | what is in the trace |
 //! | [`mod@wall_time`] | where the wall time of a program went, adding up to all of it |
 
@@ -58,6 +59,7 @@ pub mod memory_category;
 pub mod memory_timeline;
 pub mod nesting;
 pub mod overview;
+pub mod ranks;
 pub mod report;
 pub mod roofline;
 pub mod runtime_calls;

@@ -5,6 +5,7 @@ mod agent;
 mod averages;
 mod calls;
 mod collect;
+mod device_tables;
 mod enter;
 mod error;
 mod events;
@@ -27,6 +28,8 @@ mod _core {
     use crate::calls::{PyCallProfiler, function_stats, function_text};
     #[pymodule_export]
     use crate::collect::{PyRecorder, clock_now, load_torch_hooks};
+    #[pymodule_export]
+    use crate::device_tables::{copy_rows, gpu_tables, idle_gaps, step_tables, stream_rows};
     #[pymodule_export]
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]

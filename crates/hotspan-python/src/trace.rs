@@ -68,13 +68,18 @@ impl PyTrace {
         &self.trace
     }
 
+    pub(crate) fn shared(&self) -> Arc<Trace> {
+        Arc::clone(&self.trace)
+    }
+
     fn write(&self, py: Python<'_>, exporter: &dyn Exporter, path: &Path) -> PyResult<()> {
         py.detach(|| save(&self.trace, exporter, path)).map_err(|error| from_export(&error))
     }
 }
 
-/// A kernel's name, calls, total, shortest and longest run, the times in microseconds.
-type KernelRow = (String, u64, f64, f64, f64);
+/// A kernel's name, calls, total, shortest and longest run, the times in microseconds; blocks per multiprocessor, occupancy
+/// in percent, and whether it uses tensor cores.
+type KernelRow = (String, u64, f64, f64, f64, Option<f64>, Option<f64>, bool);
 
 /// Who held memory: name, bytes, blocks, category, stack.
 type HolderRow = (String, i64, u64, &'static str, Vec<String>);
@@ -114,7 +119,8 @@ impl PyTrace {
     fn kernels(&self, py: Python<'_>) -> Vec<KernelRow> {
         let rows = py.detach(|| kernels(&self.trace)).rows;
         let row = |row: hotspan_analyze::kernels::KernelRow| {
-            (row.name, row.calls, row.total.as_micros(), row.min.as_micros(), row.max.as_micros())
+            let (total, min, max) = (row.total.as_micros(), row.min.as_micros(), row.max.as_micros());
+            (row.name, row.calls, total, min, max, row.blocks_per_sm, row.occupancy, row.tensor_cores)
         };
         rows.into_iter().map(row).collect()
     }

@@ -22,6 +22,7 @@ pub(crate) enum Command {
     Stats(stats::Arguments),
     Steps(steps::Arguments),
     Gpu(gpu::Arguments),
+    Ranks(ranks::Arguments),
     Info(info::Arguments),
     Advise(advise::Arguments),
     Export(export::Arguments),

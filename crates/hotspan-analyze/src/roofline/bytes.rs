@@ -88,7 +88,7 @@ fn outputs(operator: &str) -> Option<Outputs> {
 }
 
 /// Bytes of an element by torch's name of its type; `None` for what is no tensor.
-pub(super) fn element_size(name: &str) -> Option<u64> {
+pub(crate) fn element_size(name: &str) -> Option<u64> {
     let name = name.strip_prefix("c10::").unwrap_or(name);
     Some(match name {
         "double" | "long" | "long int" | "int64_t" | "complex<float>" => 8,

@@ -21,6 +21,7 @@ use crate::steps::recording;
 use crate::tensor_cores::uses_tensor_cores;
 
 use bytes::Tensors;
+pub(crate) use bytes::element_size;
 pub use peaks::{Peaks, Precision, peaks};
 
 /// Kernels shorter than this are ruled by latency, whatever they do.
@@ -129,6 +130,9 @@ struct Call {
     bytes: u64,
 }
 
+/// An operator, its shapes, its types and its operations: calls of one signature are alike.
+type Signature = (StringId, Option<StringId>, Option<StringId>, u64);
+
 /// The calls that are counted, and for each span the one it is part of.
 struct Calls {
     calls: Vec<Call>,
@@ -141,8 +145,7 @@ impl Calls {
         let flops = Flops::of(trace, events, nesting);
         let dims = trace.arg("Input Dims");
         let types = [trace.arg("Input type"), trace.arg("Input Types")];
-        let mut known: HashMap<(StringId, Option<StringId>, Option<StringId>, u64), Option<Call>> =
-            HashMap::new();
+        let mut known: HashMap<Signature, Option<Call>> = HashMap::new();
         let mut found = Self { calls: Vec::new(), of_span: vec![0; trace.spans().len()] };
         for &span in nesting.order() {
             let outer = nesting.parent(span).map_or(0, |parent| found.of_span[parent.index()]);
@@ -159,7 +162,7 @@ impl Calls {
                 let shapes = dims.json(args).as_ref().map(shapes_of_json).unwrap_or_default();
                 let tensors = Tensors::read(shapes, kinds.as_ref());
                 let bytes = tensors.bytes(events.names.get(operator), amount);
-                let precision = kinds.as_ref().and_then(|kinds| precision(kinds));
+                let precision = kinds.as_ref().and_then(precision);
                 let counts = amount > 0 || bytes.is_some();
                 counts.then_some(Call { operator, precision, flops: amount, bytes: bytes.unwrap_or(0) })
             });

@@ -24,6 +24,7 @@ impl Steps {
         table.columns = vec![
             Column::text("step", "Step"),
             Column::text("device", "Device"),
+            Column::duration("begin", "Begin"),
             Column::duration("time", "Time"),
             Column::duration("compute", "Compute"),
             Column::duration("communication", "Exposed communication"),
@@ -34,7 +35,8 @@ impl Steps {
         ];
         for row in &self.devices {
             let mut cells = vec![step(row.step), Cell::Text(row.device.to_string())];
-            let times = [row.time, row.compute, row.communication, row.copy, row.idle];
+            let begin = Duration(row.begin.0);
+            let times = [begin, row.time, row.compute, row.communication, row.copy, row.idle];
             cells.extend(times.map(Cell::Duration));
             cells.extend([Cell::share(row.compute, row.time), Cell::share(row.idle, row.time)]);
             table.add_row(cells);
@@ -44,7 +46,8 @@ impl Steps {
 
     fn host_table(&self) -> Table {
         let mut table = Table::new("Steps on the host");
-        let titles: [(&str, &str); 7] = [
+        let titles = [
+            ("begin", "Begin"),
             ("time", "Time"),
             ("data_loader", "DataLoader"),
             ("waiting", "Waiting for device"),
@@ -56,8 +59,16 @@ impl Steps {
         table.columns.push(Column::text("step", "Step"));
         table.columns.extend(titles.map(|(key, title)| Column::duration(key, title)));
         for row in &self.host {
-            let times: [Duration; 7] =
-                [row.time, row.data_loader, row.waiting, row.runtime, row.operators, row.python, row.other];
+            let times = [
+                Duration(row.begin.0),
+                row.time,
+                row.data_loader,
+                row.waiting,
+                row.runtime,
+                row.operators,
+                row.python,
+                row.other,
+            ];
             let mut cells = vec![step(row.step)];
             cells.extend(times.map(Cell::Duration));
             table.add_row(cells);

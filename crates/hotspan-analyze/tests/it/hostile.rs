@@ -1,5 +1,7 @@
 //! Traces that no profiler should write: nothing panics, and what can be counted is.
 
+use hotspan_analyze::gpu::gpu;
+use hotspan_analyze::steps::steps;
 use hotspan_analyze::{GroupBy, KeyAverages, TableOptions, kernels, summary, table};
 use serde_json::json;
 
@@ -67,6 +69,8 @@ fn absurd_times_and_args_do_not_panic() {
     }
     assert_eq!(kernels(&trace).rows.len(), 1);
     assert_eq!(summary(&trace).spans, 9);
+    assert_eq!(steps(&trace).devices.len(), 1);
+    assert!(gpu(&trace).is_some_and(|gpu| gpu.report(&trace, 0).len() > 3));
 }
 
 #[test]

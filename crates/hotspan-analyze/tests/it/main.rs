@@ -17,6 +17,8 @@ mod kineto;
 #[cfg(test)]
 mod launches;
 #[cfg(test)]
+mod ranks;
+#[cfg(test)]
 mod steps;
 #[cfg(test)]
 mod tables;

@@ -112,7 +112,7 @@ fn the_host_does_one_thing_at_a_time() {
         kernel("gemm", 1, 60, 80, 7),
     ];
     let steps = steps(&kineto::trace(&events));
-    // DataLoader 20, waiting 15, runtime 5, operators 25 + 0..60 less runtime: 30..60 is 30 less 5, Python 20..90 less all.
+    // Operators 30..60 less the launch; Python 20..90 less that, the launch and the wait; 90..100 is left.
     assert_eq!(steps.host.iter().map(host_parts).collect::<Vec<_>>(), [[100, 20, 15, 5, 25, 25, 10]]);
 }
 

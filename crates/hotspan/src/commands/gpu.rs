@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Traces, or folders of traces
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Show at most this many rows of each table; 0 shows all
+    /// Show at most this many gaps, culprits and operators; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 15)]
     limit: usize,
     #[command(flatten)]

@@ -8,6 +8,7 @@ pub(crate) mod gpu;
 pub(crate) mod info;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod ranks;
 pub(crate) mod stats;
 mod stats_lines;
 pub(crate) mod steps;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Report(arguments) => report::run(&arguments, output),
         Command::Steps(arguments) => steps::run(&arguments, output),
         Command::Gpu(arguments) => gpu::run(&arguments, output),
+        Command::Ranks(arguments) => ranks::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
         Command::Advise(arguments) => advise::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),

@@ -12,7 +12,7 @@ use hotspan_analyze::{Cell, Table};
 pub use advice::advice_text;
 pub(crate) use advice::{advice_json, advice_markdown};
 pub(crate) use json::rows as json_rows;
-pub(crate) use sections::print as sections;
+pub(crate) use sections::{print as sections, print_tables as tables};
 pub(crate) use text::printable;
 
 /// How data is written to stdout.

@@ -34,25 +34,51 @@ pub(crate) fn print(
             ("file", path.display().to_string()),
             ("rank", rank.map_or(String::new(), |rank| rank.to_string())),
         ];
-        for (place, (_, table)) in tables.iter().enumerate() {
-            if place > 0 || (format.csv && !position.first) {
-                writeln!(output)?;
-            }
-            let shown = if format.csv {
-                csv(table, if position.several { &prefix } else { &[] }, true)
-            } else if format.markdown {
-                markdown(table)
-            } else {
-                text(table)
-            };
-            output.write_all(shown.as_bytes())?;
+        if format.csv && !position.first && !tables.is_empty() {
+            writeln!(output)?;
         }
-        Ok(())
+        write_tables(&tables, format, if position.several { &prefix } else { &[] }, output)
     });
     if format.json {
         writeln!(output, "{:#}", Value::Array(objects))?;
     }
     result
+}
+
+/// Prints tables that are not of one file. In JSON they are one object.
+pub(crate) fn print_tables(
+    tables: &[(&'static str, Table)],
+    format: Format,
+    output: &mut dyn Write,
+) -> Result<(), CommandError> {
+    if format.json {
+        let object: Map<String, Value> =
+            tables.iter().map(|(name, table)| ((*name).to_owned(), json_rows(table))).collect();
+        return Ok(writeln!(output, "{:#}", Value::Object(object))?);
+    }
+    write_tables(tables, format, &[], output)
+}
+
+fn write_tables(
+    tables: &[(&'static str, Table)],
+    format: Format,
+    prefix: &[(&str, String)],
+    output: &mut dyn Write,
+) -> Result<(), CommandError> {
+    for (place, (_, table)) in tables.iter().enumerate() {
+        if place > 0 {
+            writeln!(output)?;
+        }
+        let shown = if format.csv {
+            csv(table, prefix, true)
+        } else if format.markdown {
+            markdown(table)
+        } else {
+            text(table)
+        };
+        output.write_all(shown.as_bytes())?;
+    }
+    Ok(())
 }
 
 fn object(path: &Path, trace: &Trace, tables: &[(&'static str, Table)]) -> Value {

@@ -1,0 +1,218 @@
+//! Several ranks of one job together: who waits for whom in collectives.
+//!
+//! A collective ends on all ranks at once, so its kernel runs longest on the rank that came first. The shortest
+//! run is the transfer; what the others took longer, they waited. This needs no common clock. Each trace
+//! is summed up alone ([`RankSummary::of`]), so that traces need not be in memory together; [`compare`] does the rest.
+
+mod collective;
+mod report;
+
+use std::collections::BTreeMap;
+
+use hotspan_store::{Duration, Trace};
+
+use crate::device_work::DeviceWork;
+use crate::steps::{DeviceStep, Exposed, recording};
+
+pub use collective::{Collective, CollectiveKey};
+
+/// What is needed of one rank.
+#[derive(Clone, Debug)]
+pub struct RankSummary {
+    /// The rank; `None` when the trace does not say.
+    pub rank: Option<i64>,
+    /// The time of its devices over the recording.
+    pub devices: Vec<DeviceStep>,
+    /// Its collectives.
+    pub collectives: Vec<Collective>,
+}
+
+impl RankSummary {
+    /// Sums up the trace of one rank.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let devices = DeviceWork::of(trace);
+        let window = recording(trace, &devices);
+        let within = |device: &DeviceWork| Exposed::of(device).within(window, None, device.index);
+        Self {
+            rank: trace.distributed().and_then(|distributed| distributed.rank),
+            devices: devices.iter().map(within).collect(),
+            collectives: collective::collectives(trace, &devices),
+        }
+    }
+}
+
+/// One rank among others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankRow {
+    /// The rank; its place among the files when the trace does not say.
+    pub rank: i64,
+    /// Its devices' time, the first device for ranks that have several.
+    pub time: Option<DeviceStep>,
+    /// Collectives that other ranks have as well.
+    pub matched: u64,
+    /// Collectives that no other rank has.
+    pub alone: u64,
+    /// How long it waited for others in collectives.
+    pub wait: Duration,
+    /// How long collectives took without waiting.
+    pub transfer: Duration,
+    /// How often the others waited for it: it came last.
+    pub last: u64,
+}
+
+/// Collectives of one kind in one group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollectiveRow {
+    /// What they do.
+    pub kind: String,
+    /// The process group.
+    pub group: String,
+    /// How many.
+    pub calls: u64,
+    /// How many ranks took part in those that were recorded.
+    pub ranks: u64,
+    /// Waiting of all ranks.
+    pub wait: Duration,
+    /// Waiting of the rank that waited longest, added up over calls.
+    pub longest_wait: Duration,
+    /// Transfers, added up over calls.
+    pub transfer: Duration,
+    /// Bytes of the inputs of one rank, added up over calls; `None` when not all say.
+    pub bytes: Option<u64>,
+    /// GB/s of the algorithm: bytes over transfer.
+    pub algorithm_rate: Option<f64>,
+    /// GB/s of the wires, as nccl-tests counts them.
+    pub bus_rate: Option<f64>,
+    /// The rank that came last most often, and how often.
+    pub last: Option<(i64, u64)>,
+}
+
+/// Ranks together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ranks {
+    /// Each rank.
+    pub ranks: Vec<RankRow>,
+    /// Collectives by kind and group, most waiting first.
+    pub collectives: Vec<CollectiveRow>,
+}
+
+/// How much more than the message the wires carry; nccl-tests' factors.
+fn bus_factor(kind: &str, ranks: f64) -> f64 {
+    match kind {
+        "allreduce" => 2.0 * (ranks - 1.0) / ranks,
+        _ if ["allgather", "reducescatter", "alltoall"].iter().any(|word| kind.contains(word)) => {
+            (ranks - 1.0) / ranks
+        }
+        _ => 1.0,
+    }
+}
+
+/// Compares ranks. A collective is matched by group, kind and number; one that only one rank has is counted as alone.
+#[must_use]
+pub fn compare(summaries: &[RankSummary]) -> Ranks {
+    let mut rows: Vec<RankRow> = summaries
+        .iter()
+        .enumerate()
+        .map(|(place, summary)| RankRow {
+            rank: summary.rank.unwrap_or(place as i64),
+            time: summary.devices.first().copied(),
+            matched: 0,
+            alone: 0,
+            wait: Duration::ZERO,
+            transfer: Duration::ZERO,
+            last: 0,
+        })
+        .collect();
+    let mut together: BTreeMap<&CollectiveKey, Vec<(usize, &Collective)>> = BTreeMap::new();
+    for (place, summary) in summaries.iter().enumerate() {
+        for collective in &summary.collectives {
+            together.entry(&collective.key).or_default().push((place, collective));
+        }
+    }
+    let mut kinds: BTreeMap<(&str, &str), Kind> = BTreeMap::new();
+    for (key, members) in together {
+        let Some(&(last, shortest)) = members.iter().min_by_key(|(_, member)| member.time) else { continue };
+        if members.len() < 2 {
+            rows[last].alone += 1;
+            continue;
+        }
+        let transfer = shortest.time;
+        rows[last].last += 1;
+        let kind = kinds.entry((&key.group, &key.kind)).or_insert_with(|| Kind::new(summaries.len()));
+        kind.calls += 1;
+        kind.ranks = kind.ranks.max(members.len() as u64);
+        kind.transfer += transfer;
+        kind.last[last] += 1;
+        let told = members.iter().find_map(|(_, member)| member.group_size);
+        kind.group_size = kind.group_size.max(told.unwrap_or(members.len() as u64));
+        kind.bytes = kind.bytes.zip(shortest.bytes).and_then(|(sum, bytes)| sum.checked_add(bytes));
+        let mut longest = Duration::ZERO;
+        for &(place, member) in &members {
+            let wait = member.time - transfer;
+            longest = longest.max(wait);
+            kind.wait += wait;
+            let row = &mut rows[place];
+            row.matched += 1;
+            row.wait += wait;
+            row.transfer += transfer;
+        }
+        kind.longest_wait += longest;
+    }
+    let mut collectives: Vec<CollectiveRow> =
+        kinds.into_iter().map(|((group, kind), sums)| sums.row(group, kind, &rows)).collect();
+    collectives.sort_by_key(|row| std::cmp::Reverse(row.wait));
+    rows.sort_by_key(|row| row.rank);
+    Ranks { ranks: rows, collectives }
+}
+
+/// Sums of one kind.
+struct Kind {
+    calls: u64,
+    ranks: u64,
+    group_size: u64,
+    wait: Duration,
+    longest_wait: Duration,
+    transfer: Duration,
+    bytes: Option<u64>,
+    /// For each summary, how often it came last.
+    last: Vec<u64>,
+}
+
+impl Kind {
+    fn new(ranks: usize) -> Self {
+        Self {
+            calls: 0,
+            ranks: 0,
+            group_size: 0,
+            wait: Duration::ZERO,
+            longest_wait: Duration::ZERO,
+            transfer: Duration::ZERO,
+            bytes: Some(0),
+            last: vec![0; ranks],
+        }
+    }
+
+    fn row(self, group: &str, kind: &str, rows: &[RankRow]) -> CollectiveRow {
+        let size = self.group_size.max(1) as f64;
+        // An all-gather's message is what comes out of it.
+        let message =
+            self.bytes.map(|bytes| bytes as f64 * if kind.contains("allgather") { size } else { 1.0 });
+        let rate = message.filter(|_| self.transfer.0 > 0).map(|bytes| bytes / self.transfer.0 as f64);
+        let last =
+            self.last.iter().enumerate().max_by_key(|&(place, &count)| (count, std::cmp::Reverse(place)));
+        CollectiveRow {
+            kind: kind.to_owned(),
+            group: group.to_owned(),
+            calls: self.calls,
+            ranks: self.ranks,
+            wait: self.wait,
+            longest_wait: self.longest_wait,
+            transfer: self.transfer,
+            bytes: self.bytes,
+            algorithm_rate: rate,
+            bus_rate: rate.map(|rate| rate * bus_factor(kind, size)),
+            last: last.map(|(place, &count)| (rows[place].rank, count)),
+        }
+    }
+}
