@@ -1,6 +1,7 @@
 """hotspan: a profiler for PyTorch and Python programs.
 
 ``hotspan.open("trace.json.gz")`` opens a Kineto or Chrome trace of any size; its ``key_averages()`` is torch's.
+``hotspan.sample()`` samples the running program, with the native frames below its Python code.
 ``hotspan.profiler`` is ``torch.profiler`` with the import changed; it needs torch, nothing else here does.
 """
 
@@ -15,6 +16,7 @@ from hotspan._core import (
     __version__,
 )
 from hotspan.event_list import EventList
+from hotspan.sampling import Sampler, sample
 from hotspan.trace import Trace, open
 
 __all__ = [
@@ -24,9 +26,11 @@ __all__ = [
     "EventList",
     "Events",
     "HotspanError",
+    "Sampler",
     "Spans",
     "Trace",
     "TraceFormatError",
     "__version__",
     "open",
+    "sample",
 ]

@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
     #[pymodule_export]
-    use crate::native::PyNativeSampler;
+    use crate::native::{PyNativeSampler, sample_stacks};
     #[pymodule_export]
     use crate::spans::PySpans;
     #[pymodule_export]

@@ -21,7 +21,7 @@ use crate::spans::PySpans;
 /// A trace: everything a profiler recorded.
 #[pyclass(frozen, name = "Trace", module = "hotspan._core")]
 pub(crate) struct PyTrace {
-    trace: Arc<Trace>,
+    pub(crate) trace: Arc<Trace>,
 }
 
 /// Opens a trace of any known format.

@@ -43,6 +43,7 @@ pub(crate) struct Function {
 }
 
 const LOAD: u32 = 1;
+const EXECUTABLE: u32 = 1;
 const SYMBOLS: u32 = 2;
 const DYNAMIC_SYMBOLS: u32 = 11;
 const NO_BITS: u32 = 8;
@@ -81,7 +82,11 @@ impl<'a> Elf<'a> {
             half(bytes, 56)?.into(),
             56,
         );
-        let segments = segments.filter(|header| word(header, 0) == Some(LOAD)).filter_map(|header| {
+        // Only code: pages at the seam of two segments are in both.
+        let is_code = |header: &&[u8]| {
+            word(header, 0) == Some(LOAD) && word(header, 4).is_some_and(|flags| flags & EXECUTABLE != 0)
+        };
+        let segments = segments.filter(is_code).filter_map(|header| {
             Some(Segment { offset: long(header, 8)?, address: long(header, 16)?, file_size: long(header, 32)? })
         });
         let sections = table(
@@ -120,7 +125,7 @@ impl<'a> Elf<'a> {
         Some(Place { address, file: section.range.clone() })
     }
 
-    /// The address in the library of a place in the file, for mapped pages.
+    /// The address in the library of a place in the file, for mapped pages of code.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         let holds = |segment: &&Segment| {
             let first = segment.offset & !0xfff;
