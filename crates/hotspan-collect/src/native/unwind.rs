@@ -35,11 +35,9 @@ pub(crate) struct Unwinder {
 }
 
 impl Unwinder {
+    /// Knows no library yet: they are read when the first stack is followed, not while the program waits for the start.
     pub(crate) fn new() -> Self {
-        let mut unwinder =
-            Self { machine: Machine::new(), cache: Cache::new(), libraries: Vec::new(), changes: 0, asked: false };
-        unwinder.reload();
-        unwinder
+        Self { machine: Machine::new(), cache: Cache::new(), libraries: Vec::new(), changes: 0, asked: false }
     }
 
     /// Begins a batch: the list of libraries may be read again, once.
@@ -176,7 +174,8 @@ mod tests {
 
     #[test]
     fn knows_where_functions_are() {
-        let unwinder = Unwinder::new();
+        let mut unwinder = Unwinder::new();
+        unwinder.reload();
         let here = libc::malloc as *const () as u64;
         let (library, function) = unwinder.function(here + 1).unwrap();
         assert!(library.starts_with("libc.so"), "{library}");
