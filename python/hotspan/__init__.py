@@ -2,6 +2,7 @@
 
 ``hotspan.open("trace.json.gz")`` opens a Kineto or Chrome trace of any size; its ``key_averages()`` is torch's.
 ``@hotspan.profile`` records the lines of a function, ``@hotspan.profile_memory`` its memory by line.
+``hotspan.sample()`` samples the running program, with the native frames below its Python code.
 ``hotspan.profiler`` is ``torch.profiler`` with the import changed; it needs torch, nothing else here does.
 """
 
@@ -19,6 +20,7 @@ from hotspan.advice import Advice, Finding
 from hotspan.event_list import EventList
 from hotspan.lines import LineProfiler, profile
 from hotspan.memory import profile as profile_memory
+from hotspan.sampling import Sampler, sample
 from hotspan.trace import Trace, open
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "Finding",
     "HotspanError",
     "LineProfiler",
+    "Sampler",
     "Spans",
     "Trace",
     "TraceFormatError",
@@ -38,4 +41,5 @@ __all__ = [
     "open",
     "profile",
     "profile_memory",
+    "sample",
 ]

@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use crate::lines::{PyLineRecorder, line_rows, line_text, memory_text, resident_memory, write_lprof};
     #[pymodule_export]
-    use crate::native::PyNativeSampler;
+    use crate::native::{PyNativeSampler, sample_stacks};
     #[pymodule_export]
     use crate::spans::PySpans;
     #[pymodule_export]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use hotspan_collect::clock::{self, Ticks};
 use hotspan_collect::native::{Options, Rate, Recorder, SampleError};
+use hotspan_store::{FrameKind, SampleRow, SampleState};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -108,4 +109,41 @@ impl GarbagePauses {
             recorder.add_span("gc", name, Ticks(start), end);
         }
     }
+}
+
+/// A frame: name, file, line, kind.
+type FrameTuple = (String, String, u32, &'static str);
+/// A sample: time, weight, thread, state, whether it held the interpreter's lock, and frames from the innermost.
+type SampleTuple = (i64, i64, String, &'static str, bool, Vec<FrameTuple>);
+
+/// The samples of a trace, one by one.
+#[pyfunction]
+pub(crate) fn sample_stacks(py: Python<'_>, trace: &PyTrace) -> Vec<SampleTuple> {
+    let trace = Arc::clone(&trace.trace);
+    py.detach(|| {
+        let profile = trace.profile();
+        let frame = |id| {
+            let row = profile.frames.row(id);
+            let kind = match row.kind {
+                FrameKind::Python => "python",
+                FrameKind::Native => "native",
+                FrameKind::Builtin => "builtin",
+            };
+            (trace.str(row.name).to_owned(), trace.str(row.file).to_owned(), row.line, kind)
+        };
+        let sample = |row: SampleRow| {
+            let state = match row.state {
+                SampleState::Unknown => "unknown",
+                SampleState::Running => "running",
+                SampleState::Io => "io",
+                SampleState::Lock => "lock",
+                SampleState::Sleep => "sleep",
+                SampleState::Waiting => "waiting",
+            };
+            let thread = trace.track(row.track).ident.display(trace.strings());
+            let frames = profile.stacks.frames(row.stack).map(frame).collect();
+            (row.time.0, row.weight.0, thread, state, row.gil, frames)
+        };
+        profile.samples.rows().map(sample).collect()
+    })
 }

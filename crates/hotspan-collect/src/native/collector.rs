@@ -24,6 +24,9 @@ const FULL_LIST: i64 = 1_000_000_000;
 /// A thread that ran this long without one signal does not take them.
 const DEAF_AFTER: i64 = 200_000_000;
 
+/// How many turns of waiting are kept for when the thread is found waiting.
+const TURNS_KEPT: i64 = 8;
+
 /// The state of the collector thread.
 pub(crate) struct Collector {
     shared: Arc<Shared>,
@@ -35,7 +38,9 @@ pub(crate) struct Collector {
     this: i32,
     threads: Vec<Thread>,
     listed: i64,
+    /// The last look at all threads, on both clocks.
     looked: Ticks,
+    last: i64,
     resolver: Resolver,
     stack: Vec<u8>,
     /// A number that differs from thread to thread, to spread their timers.
@@ -56,6 +61,7 @@ impl Collector {
             threads: Vec::new(),
             listed: 0,
             looked: clock::now(),
+            last: monotonic(),
             resolver: Resolver::new(options.native),
             stack: vec![0; STACK_BYTES],
             spread: this as u32,
@@ -79,7 +85,7 @@ impl Collector {
                 break;
             }
             self.turn(&mut rows);
-            shared.spool(rows, false);
+            shared.spool(rows);
         }
         handler::GENERATION.compare_exchange(self.generation, 0, Ordering::AcqRel, Ordering::Acquire).ok();
         self.end(shared.rows());
@@ -99,7 +105,10 @@ impl Collector {
 
     fn end(&mut self, mut rows: MutexGuard<'_, Rows>) {
         self.resolver.next_batch();
-        self.look(&mut rows, monotonic());
+        let end = self.shared.end();
+        if end > self.last {
+            self.look(&mut rows, end);
+        }
         // Timers end here; a signal that is on its way finds that nothing records.
         self.threads.clear();
         self.take_slots(&mut rows);
@@ -111,6 +120,7 @@ impl Collector {
     /// Samples of running threads.
     fn take_slots(&mut self, rows: &mut Rows) {
         let period = self.period.as_nanos() as i64;
+        let waits_kept = TURNS_KEPT * self.period.max(SHORTEST_TURN).as_nanos() as i64;
         slots::drain(|slot| {
             if slot.generation != self.generation {
                 return;
@@ -121,6 +131,11 @@ impl Collector {
                 thread.unsignalled = 0;
                 // Time that it was ready for a processor belongs where it wanted to run.
                 weight += std::mem::take(&mut thread.ready);
+                // Short waits are found one time in many, for all. What piles up beyond that was no wait: a virtual
+                // machine without its processor, for one.
+                let excess = (thread.waited - waits_kept).max(0);
+                thread.waited -= excess;
+                weight += excess;
             }
             rows.samples.push(Sample {
                 ticks: Ticks(slot.ticks),
@@ -136,6 +151,7 @@ impl Collector {
     /// Samples of waiting threads.
     fn look(&mut self, rows: &mut Rows, now: i64) {
         let since = std::mem::replace(&mut self.looked, clock::now());
+        self.last = now;
         let mut threads = std::mem::take(&mut self.threads);
         threads.retain_mut(|thread| {
             let Some(passed) = thread.look(now) else { return false };

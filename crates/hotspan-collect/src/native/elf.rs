@@ -43,6 +43,7 @@ pub(crate) struct Function {
 }
 
 const LOAD: u32 = 1;
+const EXECUTABLE: u32 = 1;
 const SYMBOLS: u32 = 2;
 const DYNAMIC_SYMBOLS: u32 = 11;
 const NO_BITS: u32 = 8;
@@ -81,12 +82,12 @@ impl<'a> Elf<'a> {
             half(bytes, 56)?.into(),
             56,
         );
-        let segments = segments.filter(|header| word(header, 0) == Some(LOAD)).filter_map(|header| {
-            Some(Segment {
-                offset: long(header, 8)?,
-                address: long(header, 16)?,
-                file_size: long(header, 32)?,
-            })
+        // Only code: pages at the seam of two segments are in both.
+        let is_code = |header: &&[u8]| {
+            word(header, 0) == Some(LOAD) && word(header, 4).is_some_and(|flags| flags & EXECUTABLE != 0)
+        };
+        let segments = segments.filter(is_code).filter_map(|header| {
+            Some(Segment { offset: long(header, 8)?, address: long(header, 16)?, file_size: long(header, 32)? })
         });
         let sections = table(
             usize::try_from(long(bytes, 40)?).ok()?,
@@ -124,7 +125,7 @@ impl<'a> Elf<'a> {
         Some(Place { address, file: section.range.clone() })
     }
 
-    /// The address in the library of a place in the file, for mapped pages.
+    /// The address in the library of a place in the file, for mapped pages of code.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         let holds = |segment: &&Segment| {
             let first = segment.offset & !0xfff;
@@ -152,9 +153,7 @@ impl<'a> Elf<'a> {
                 let name = names.checked_add(word(symbol, 0)? as usize)?;
                 Some(Function { start: long(symbol, 8)?, size: long(symbol, 16)?, name })
             })
-            .filter(|function| {
-                function.start != 0 && self.bytes.get(function.name).is_some_and(|&first| first != 0)
-            })
+            .filter(|function| function.start != 0 && self.bytes.get(function.name).is_some_and(|&first| first != 0))
             .collect();
         // Of several names of one place the one with a size, then the first, is kept.
         functions.sort_by_key(|function| (function.start, std::cmp::Reverse(function.size)));

@@ -5,7 +5,6 @@
 //! signal without one would end the process; when nothing records it does nothing.
 
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use super::memory;
@@ -22,24 +21,22 @@ pub(crate) static INTERPRETER: AtomicPtr<Interpreter> = AtomicPtr::new(ptr::null
 
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// Chooses a signal and installs the handler, on the first call. `None`: the program uses every real-time signal.
+/// Chooses a signal and installs the handler, unless it is in place. `None`: the program uses every real-time signal.
 pub(crate) fn install() -> Option<i32> {
-    static INSTALLED: OnceLock<Option<i32>> = OnceLock::new();
-    let signal = *INSTALLED.get_or_init(|| {
-        // From above, since programs that use them begin from below.
-        let unused = (libc::SIGRTMIN()..libc::SIGRTMAX())
-            .rev()
-            .find(|&signal| current(signal).is_some_and(|action| action.sa_sigaction == libc::SIG_DFL))?;
-        // SAFETY: zeros are a valid action, filled in below.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = on_timer as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-        // SAFETY: a valid signal and action; the handler is a function of this library, which is never unloaded.
-        let result = unsafe { libc::sigaction(unused, &raw const action, ptr::null_mut()) };
-        (result == 0).then_some(unused)
-    });
-    SIGNAL.store(signal.unwrap_or(0), Ordering::Release);
-    signal
+    if is_installed() {
+        return Some(SIGNAL.load(Ordering::Acquire));
+    }
+    // From above, since programs that use them begin from below.
+    let is_unused = |signal: &i32| current(*signal).is_some_and(|action| action.sa_sigaction == libc::SIG_DFL);
+    let signal = (libc::SIGRTMIN()..libc::SIGRTMAX()).rev().find(is_unused)?;
+    // SAFETY: zeros are a valid action, filled in below.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_timer as *const () as usize;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+    // SAFETY: a valid signal and action; the handler is a function of this library, which is never unloaded.
+    let result = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+    SIGNAL.store(signal, Ordering::Release);
+    (result == 0).then_some(signal)
 }
 
 fn current(signal: i32) -> Option<libc::sigaction> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, Module};
 
-use super::elf::{self, Elf, Function};
+use super::elf::{self, Elf, Function, Place};
 use super::names::readable;
 
 /// The content of a file, mapped, or copied where there is no file.
@@ -95,6 +95,8 @@ pub(crate) struct Library {
     /// What to add to an address in the file to have it in memory.
     bias: u64,
     functions: OnceCell<Vec<Function>>,
+    /// The index of its unwind tables and the tables.
+    tables: Option<(Place, Place)>,
 }
 
 impl Library {
@@ -111,7 +113,26 @@ impl Library {
         });
         let name = mapping.path.rsplit('/').next().unwrap_or_default().into();
         let content = content.filter(|_| bias.is_some()).map(Rc::new);
-        Self { mapping, name, content, bias: bias.unwrap_or(0), functions: OnceCell::new() }
+        let tables = content.as_ref().and_then(|content| {
+            let elf = Elf::parse(content)?;
+            elf.section(".eh_frame_hdr").zip(elf.section(".eh_frame"))
+        });
+        Self { mapping, name, content, bias: bias.unwrap_or(0), functions: OnceCell::new(), tables }
+    }
+
+    /// Whether unwind tables cover an address in memory. A library without an index of them is believed.
+    pub(crate) fn is_covered(&self, address: u64) -> bool {
+        let Some(content) = &self.content else { return false };
+        let Some((index, frames)) = &self.tables else { return true };
+        covers(content, index, frames, address.wrapping_sub(self.bias)).unwrap_or(true)
+    }
+
+    /// Up to 7 bytes of code that end at an address in memory, when unwind tables cover them.
+    pub(crate) fn code_before(&self, address: u64) -> Option<&[u8]> {
+        let offset = address.checked_sub(self.mapping.range.start as u64)?.checked_add(self.mapping.offset)?;
+        let end = usize::try_from(offset).ok()?;
+        let code = self.content.as_ref()?.get(end.checked_sub(7)?..end)?;
+        (self.tables.is_some() && self.is_covered(address.wrapping_sub(1))).then_some(code)
     }
 
     /// Its unwind tables, as the unwinder wants them.
@@ -150,4 +171,27 @@ impl Library {
         }
         elf::text(content, function.name).map(readable)
     }
+}
+
+/// Looks an address up in the sorted index of unwind tables; `None` when index or table are of an unusual form.
+fn covers(content: &[u8], index: &Place, frames: &Place, address: u64) -> Option<bool> {
+    let (header, table) = content.get(index.file.clone())?.split_at_checked(12)?;
+    // Relative 32-bit numbers, as every linker writes them.
+    if header[..4] != [1, 0x1b, 3, 0x3b] {
+        return None;
+    }
+    let pair = |entry: &[u8; 8]| {
+        let [first, second] = [&entry[..4], &entry[4..]]
+            .map(|half| half.try_into().map_or(0, |bytes| i64::from(i32::from_le_bytes(bytes))));
+        (index.address.start.wrapping_add_signed(first), index.address.start.wrapping_add_signed(second))
+    };
+    let entries = table.as_chunks::<8>().0;
+    let after = entries.partition_point(|entry| pair(entry).0 <= address);
+    let Some(entry) = after.checked_sub(1).and_then(|before| entries.get(before)) else { return Some(false) };
+    let (start, description) = pair(entry);
+    // A description: its length, where its common part is, where the code begins and how long it is.
+    let offset = usize::try_from(description.checked_sub(frames.address.start)?).ok()?;
+    let length = content.get(frames.file.clone())?.get(offset.checked_add(12)?..offset.checked_add(16)?)?;
+    let length = u32::from_le_bytes(length.try_into().ok()?);
+    Some(address < start.checked_add(u64::from(length))?)
 }

@@ -17,6 +17,8 @@ pub(crate) enum Role {
     Interpreter,
     /// A function of the interpreter that only passes a call on.
     Passage,
+    /// A function without a name.
+    Nameless,
     /// The beginning of a thread.
     Root,
 }
@@ -34,6 +36,7 @@ impl Role {
             "clone3",
             "__clone",
             "__clone3",
+            "main",
             "thread_start",
         ];
         const PASSAGES: &[&str] = &[
@@ -52,6 +55,8 @@ impl Role {
         ];
         if ROOTS.contains(&function) {
             Self::Root
+        } else if function.starts_with('[') {
+            Self::Nameless
         } else if !is_interpreter {
             Self::Plain
         } else if function.starts_with("_PyEval_EvalFrameDefault") {
@@ -68,7 +73,7 @@ impl Role {
 ///
 /// A thread may be interrupted while it enters or leaves the loop, so both counts may differ. When the native stack
 /// reaches its beginning, what is left over is innermost; when it broke off, what is left over is outermost.
-pub(crate) fn merge<F: Copy>(native: &[(F, Role)], is_whole: bool, groups: &[Vec<F>]) -> Vec<F> {
+pub(crate) fn merge<F: Copy + PartialEq>(native: &[(F, Role)], is_whole: bool, groups: &[Vec<F>]) -> Vec<F> {
     let loops = native.iter().filter(|(_, role)| *role == Role::Evaluation).count();
     let mut merged = Vec::new();
     let mut groups_left = groups.iter();
@@ -76,12 +81,16 @@ pub(crate) fn merge<F: Copy>(native: &[(F, Role)], is_whole: bool, groups: &[Vec
     let mut early = if is_whole { loops.saturating_sub(groups.len()) } else { 0 };
     let late = if is_whole && loops > 0 { groups.len().saturating_sub(loops) } else { 0 };
     let mut loops_seen = 0;
-    for &(frame, role) in native {
+    // A thread begins in nameless functions of a C library without symbols; like the named ones they say nothing.
+    let is_beginning = |(_, role): &(F, Role)| matches!(role, Role::Nameless | Role::Root);
+    let inside = native.iter().rposition(|frame| !is_beginning(frame)).map_or(0, |last| last + 1);
+    for &(frame, role) in native.iter().take(inside) {
         match role {
-            Role::Plain => merged.push(frame),
+            // Of several in a row one is enough.
+            Role::Nameless if merged.last() == Some(&frame) => {}
+            Role::Plain | Role::Nameless => merged.push(frame),
             Role::Interpreter if loops_seen == 0 => merged.push(frame),
             Role::Interpreter | Role::Passage => {}
-            // The program's own `main` and the like stay; the system's beginnings say nothing.
             Role::Root => {}
             Role::Evaluation => {
                 loops_seen += 1;
@@ -106,7 +115,7 @@ pub(crate) fn merge<F: Copy>(native: &[(F, Role)], is_whole: bool, groups: &[Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Role::{Evaluation, Interpreter, Passage, Plain, Root};
+    use Role::{Evaluation, Interpreter, Nameless, Passage, Plain, Root};
 
     #[test]
     fn loops_become_python_frames() {
@@ -134,6 +143,13 @@ mod tests {
         assert_eq!(merge(&lost, false, &[vec!["f"]]), ["sort", "f"]);
         assert_eq!(merge(&[("_start", Root)], true, &[]), ["_start"]);
         assert_eq!(merge::<&str>(&[], false, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn nameless_functions_are_shown_once_and_not_at_the_beginning() {
+        let native = [("?", Nameless), ("?", Nameless), ("work", Plain), ("?", Nameless), ("clone", Root)];
+        assert_eq!(merge(&native, true, &[]), ["?", "work"]);
+        assert_eq!(Role::of("[libc.so.6]", false), Nameless);
     }
 
     #[test]

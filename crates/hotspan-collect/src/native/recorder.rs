@@ -19,6 +19,7 @@ use super::memory;
 use super::python::Interpreter;
 use super::rows::{AddedSpan, Rows};
 use super::slots;
+use super::timer::monotonic;
 use crate::clock::{ClockStart, Ticks};
 
 /// How often what was gathered goes to the spool.
@@ -68,7 +69,10 @@ impl Default for Options {
 /// What the recorder and its collector thread share.
 pub(crate) struct Shared {
     rows: Mutex<Rows>,
-    stop: Mutex<bool>,
+    /// Apart from the rows, which the collector holds while it works: the program must not wait for that.
+    spans: Mutex<Vec<AddedSpan>>,
+    /// When it was told to stop.
+    stop: Mutex<Option<i64>>,
     stopped: Condvar,
     spool: Mutex<Option<Spool>>,
     clock: ClockStart,
@@ -96,11 +100,16 @@ impl Shared {
     /// Waits for a turn; whether to stop instead.
     pub(crate) fn wait(&self, turn: Duration) -> bool {
         let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
-        if *stop {
+        if stop.is_some() {
             return true;
         }
         let (stop, _) = self.stopped.wait_timeout(stop, turn).unwrap_or_else(PoisonError::into_inner);
-        *stop
+        stop.is_some()
+    }
+
+    /// When the recording ends or ended: what comes later is not part of it.
+    pub(crate) fn end(&self) -> i64 {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(monotonic)
     }
 
     /// How much processor time the collector thread used.
@@ -108,15 +117,20 @@ impl Shared {
         self.spent.store(nanos, Ordering::Release);
     }
 
+    fn drain(&self, rows: &mut Rows, builder: &mut TraceBuilder) {
+        rows.spans.append(&mut self.spans.lock().unwrap_or_else(PoisonError::into_inner));
+        rows.drain(self.process, &self.clock.finish(), builder);
+    }
+
     /// Writes what was gathered to the spool, when there is one and it is time.
-    pub(crate) fn spool(&self, mut rows: MutexGuard<'_, Rows>, now: bool) {
+    pub(crate) fn spool(&self, mut rows: MutexGuard<'_, Rows>) {
         let mut spool = self.spool.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(spool) = spool.as_mut() else { return };
-        if !now && spool.last.elapsed() < SPOOL_EVERY {
+        if spool.last.elapsed() < SPOOL_EVERY {
             return;
         }
         spool.last = Instant::now();
-        rows.drain(self.process, &self.clock.finish(), &mut spool.builder);
+        self.drain(&mut rows, &mut spool.builder);
         drop(rows);
         // A full disk ends the file where it is; the writer gives up by itself and the program goes on.
         let _ = spool.writer.append(&mut spool.builder);
@@ -189,7 +203,8 @@ impl Recorder {
         let clock = ClockStart::measure();
         let shared = Arc::new(Shared {
             rows: Mutex::default(),
-            stop: Mutex::new(false),
+            spans: Mutex::default(),
+            stop: Mutex::new(None),
             stopped: Condvar::new(),
             spool: Mutex::new(spool),
             clock,
@@ -219,7 +234,7 @@ impl Recorder {
     /// Moves what was gathered so far into a trace.
     pub fn drain(&self, builder: &mut TraceBuilder) {
         if let Some(shared) = self.shared.as_ref().filter(|shared| shared.process == std::process::id()) {
-            shared.rows().drain(shared.process, &shared.clock.finish(), builder);
+            shared.drain(&mut shared.rows(), builder);
         }
     }
 
@@ -228,7 +243,8 @@ impl Recorder {
         if let Some(shared) = self.shared.as_ref().filter(|shared| shared.process == std::process::id()) {
             // SAFETY: takes nothing.
             let thread = unsafe { libc::gettid() };
-            shared.rows().spans.push(AddedSpan { category, name, thread, start, end });
+            let span = AddedSpan { category, name, thread, start, end };
+            shared.spans.lock().unwrap_or_else(PoisonError::into_inner).push(span);
         }
     }
 
@@ -243,12 +259,12 @@ impl Recorder {
         let spent = Duration::from_nanos(shared.spent.load(Ordering::Acquire).unsigned_abs());
         let spool = shared.spool.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Spool { writer, builder: mut grown, .. }) = spool {
-            shared.rows().drain(shared.process, &shared.clock.finish(), &mut grown);
+            shared.drain(&mut shared.rows(), &mut grown);
             cost(&mut grown, spent);
             writer.finish(&mut grown)?;
             return Ok(Stopped { builder, spool: self.spool_path.take() });
         }
-        shared.rows().drain(shared.process, &shared.clock.finish(), &mut builder);
+        shared.drain(&mut shared.rows(), &mut builder);
         describe(&mut builder, self.options);
         cost(&mut builder, spent);
         Ok(Stopped { builder, spool: None })
@@ -262,7 +278,7 @@ impl Recorder {
             std::mem::forget((shared, collector));
             return None;
         }
-        *shared.stop.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *shared.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(monotonic());
         shared.stopped.notify_all();
         // It catches no panic of its own; if it had one, what it gathered is still there.
         let _ = collector.join();

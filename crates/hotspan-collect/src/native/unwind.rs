@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use framehop::Unwinder as _;
 #[cfg(target_arch = "aarch64")]
 use framehop::aarch64::{CacheAarch64 as Cache, UnwindRegsAarch64, UnwinderAarch64 as Machine};
 #[cfg(target_arch = "x86_64")]
 use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64, UnwinderX86_64 as Machine};
+use framehop::{FrameAddress, Unwinder as _};
 
+#[cfg(target_arch = "x86_64")]
+use super::guess;
 use super::library::{Library, Mapping, Piece};
 use super::slots::Registers;
 
@@ -33,16 +35,9 @@ pub(crate) struct Unwinder {
 }
 
 impl Unwinder {
+    /// Knows no library yet: they are read when the first stack is followed, not while the program waits for the start.
     pub(crate) fn new() -> Self {
-        let mut unwinder = Self {
-            machine: Machine::new(),
-            cache: Cache::new(),
-            libraries: Vec::new(),
-            changes: 0,
-            asked: false,
-        };
-        unwinder.reload();
-        unwinder
+        Self { machine: Machine::new(), cache: Cache::new(), libraries: Vec::new(), changes: 0, asked: false }
     }
 
     /// Begins a batch: the list of libraries may be read again, once.
@@ -119,14 +114,30 @@ impl Unwinder {
             bytes.try_into().map(u64::from_le_bytes).map_err(|_| ())
         };
         #[cfg(target_arch = "x86_64")]
-        let known = UnwindRegsX86_64::new(registers.instruction, registers.stack, registers.frame);
+        let mut known = UnwindRegsX86_64::new(registers.instruction, registers.stack, registers.frame);
         #[cfg(target_arch = "aarch64")]
-        let known = UnwindRegsAarch64::new(registers.link, registers.stack, registers.frame);
-        let mut frames = self.machine.iter_frames(registers.instruction, known, &mut self.cache, &mut read);
+        let mut known = UnwindRegsAarch64::new(registers.link, registers.stack, registers.frame);
+        let mut frame = FrameAddress::from_instruction_pointer(registers.instruction);
         let mut found = NativeStack::default();
         while found.addresses.len() < MOST_FRAMES {
-            match frames.next() {
-                Ok(Some(frame)) => found.addresses.push(frame.address_for_lookup()),
+            let address = frame.address_for_lookup();
+            found.addresses.push(address);
+            #[cfg(target_arch = "x86_64")]
+            if !self.find(address).is_some_and(|library| library.is_covered(address)) {
+                let code = |address| self.find(address)?.code_before(address);
+                let Some(caller) = guess::caller(stack, start, known.sp(), code) else { break };
+                let Some(next) = FrameAddress::from_return_address(caller.return_address) else { break };
+                known.set_sp(caller.stack);
+                known.set_bp(caller.frame.unwrap_or(known.bp()));
+                known.set_ip(caller.return_address);
+                frame = next;
+                continue;
+            }
+            match self.machine.unwind_frame(frame, &mut known, &mut self.cache, &mut read) {
+                Ok(Some(address)) => {
+                    let Some(next) = FrameAddress::from_return_address(address) else { break };
+                    frame = next;
+                }
                 Ok(None) => {
                     found.is_whole = true;
                     break;
@@ -163,7 +174,8 @@ mod tests {
 
     #[test]
     fn knows_where_functions_are() {
-        let unwinder = Unwinder::new();
+        let mut unwinder = Unwinder::new();
+        unwinder.reload();
         let here = libc::malloc as *const () as u64;
         let (library, function) = unwinder.function(here + 1).unwrap();
         assert!(library.starts_with("libc.so"), "{library}");

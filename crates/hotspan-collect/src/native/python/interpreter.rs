@@ -44,7 +44,7 @@ impl Interpreter {
         let version = version.to_string_lossy();
         let short = version.split_whitespace().next().unwrap_or_default().to_owned();
         let minor = short.split('.').nth(1).and_then(|minor| minor.parse().ok());
-        let unusual = version.contains("free-threading") || symbol(c"_Py_RefTotal").is_some();
+        let unusual = version.contains("free-threading") || symbol(c"_Py_NegativeRefcount").is_some();
         let layout = minor.and_then(Layout::of).filter(|_| short.starts_with("3.") && !unusual);
         let found = layout.and_then(Self::with);
         let Some(found) = found else { return Err(short) };
@@ -54,7 +54,7 @@ impl Interpreter {
     fn with(layout: Layout) -> Option<Self> {
         let main = symbol(c"PyInterpreterState_Main")?;
         let this_thread = symbol(c"PyGILState_GetThisThreadState")?;
-        let current_thread = symbol(c"_PyThreadState_UncheckedGet")?;
+        let current_thread = symbol(c"PyThreadState_GetUnchecked").or_else(|| symbol(c"_PyThreadState_UncheckedGet"))?;
         let thread_head = symbol(c"PyInterpreterState_ThreadHead")?;
         // SAFETY: those are the signatures of the functions, the same in all versions.
         let found = unsafe {

@@ -1,0 +1,71 @@
+//! Where a function without unwind tables returns to, as kernels of linear algebra written in assembler and code made
+//! at run time are: the first word of the stack that points behind a call. A guess, but one that the rest of the stack
+//! soon proves or breaks.
+
+/// How far to look: kernels of OpenBLAS keep up to 32 KB on the stack.
+const FARTHEST: usize = 40 * 1024;
+
+/// A guessed caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) return_address: u64,
+    /// The stack after returning.
+    pub(crate) stack: u64,
+    /// The frame pointer of the caller, where one was saved.
+    pub(crate) frame: Option<u64>,
+}
+
+/// Looks in a copied stack that begins at `start`, from `from` on. `code` gives up to 7 bytes of known code that end at
+/// an address, or nothing when there is no function with unwind tables.
+pub(crate) fn caller<'a>(stack: &[u8], start: u64, from: u64, code: impl Fn(u64) -> Option<&'a [u8]>) -> Option<Caller> {
+    let first = usize::try_from(from.checked_sub(start)?).ok()?;
+    let within = stack.get(first..stack.len().min(first.checked_add(FARTHEST)?))?;
+    let top = start.checked_add(stack.len() as u64)?;
+    let mut frame = None;
+    for (index, word) in within.as_chunks::<8>().0.iter().enumerate() {
+        let value = u64::from_le_bytes(*word);
+        let place = from + index as u64 * 8;
+        if value > 0xffff && code(value).is_some_and(ends_with_call) {
+            let after = place + 8;
+            return Some(Caller { return_address: value, stack: after, frame: frame.filter(|&frame| frame >= after) });
+        }
+        if value > place && value < top && value.is_multiple_of(8) {
+            frame.get_or_insert(value);
+        }
+    }
+    None
+}
+
+/// Whether these instructions end with a call, as x86-64 encodes them.
+fn ends_with_call(code: &[u8]) -> bool {
+    match code {
+        [.., 0xe8, _, _, _, _] => true,
+        [.., 0xff, 0xd0..=0xd7] => true,
+        [.., 0xff, 0x50..=0x57, _] => true,
+        [.., 0xff, 0x54, 0x24, _] => true,
+        [.., 0xff, 0x15 | 0x90..=0x97, _, _, _, _] => true,
+        [.., 0xff, 0x94, 0x24, _, _, _, _] => true,
+        [.., 0xff, 0x14, _] => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_word_behind_a_call() {
+        let words: [u64; 6] = [7, 0x10_0028, 0x5000_0000, 0x6000_0000, 9, 9];
+        let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let code = |address| match address {
+            0x5000_0000 => Some(&[0x90, 0x90, 0x48, 0x89, 0xc0][..]),
+            0x6000_0000 => Some(&[0x90, 0xff, 0x93, 1, 2, 3, 4][..]),
+            _ => None,
+        };
+        let found = caller(&stack, 0x10_0000, 0x10_0000, code).unwrap();
+        assert_eq!(found, Caller { return_address: 0x6000_0000, stack: 0x10_0020, frame: Some(0x10_0028) });
+        assert_eq!(caller(&stack, 0x10_0000, 0x10_0020, code), None);
+        assert_eq!(caller(&stack, 0x10_0000, 0x20_0000, code), None);
+    }
+}
