@@ -88,7 +88,7 @@ def loading(slow: bool) -> Step:
 
     def step() -> None:
         next(batches)
-        for _ in range(1 if slow else 60):
+        for _ in range(1 if slow else 20):
             weights @ weights
 
     return step

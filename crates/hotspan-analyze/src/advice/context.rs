@@ -8,6 +8,7 @@ use std::cell::OnceCell;
 use hotspan_store::{Duration, SpanId, Timestamp, Trace};
 use serde_json::Value;
 
+use crate::advice::device::{Work, device_work};
 use crate::advice::finding::Gain;
 use crate::advice::source::Sources;
 use crate::events::{Events, Role};
@@ -45,6 +46,8 @@ pub(crate) struct Context<'a> {
     inside_call: Vec<bool>,
     sources: Sources,
     launches: OnceCell<Launches>,
+    has_device: OnceCell<bool>,
+    device_work: OnceCell<Vec<(SpanId, Work)>>,
 }
 
 /// A step is warm-up when it takes this many times as long as the middle one of those after it.
@@ -78,6 +81,8 @@ impl<'a> Context<'a> {
             inside_call: Vec::new(),
             sources: Sources::of(trace),
             launches: OnceCell::new(),
+            has_device: OnceCell::new(),
+            device_work: OnceCell::new(),
         };
         let mut inside = vec![false; trace.spans().len()];
         for &span in context.nesting.order() {
@@ -154,7 +159,9 @@ impl<'a> Context<'a> {
 
     /// For each span the nearest one, itself included, whose name begins like this.
     pub(crate) fn inside(&self, prefix: &str) -> Innermost {
-        self.nesting.innermost(|span| self.trace.span_name(span).starts_with(prefix))
+        // Names repeat: each is compared once, not each span.
+        let fits: Vec<bool> = self.trace.strings().iter().map(|name| name.starts_with(prefix)).collect();
+        self.nesting.innermost(|span| fits[self.trace.spans().name(span).index()])
     }
 
     /// How long a call took without the calls inside it.
@@ -196,6 +203,17 @@ impl<'a> Context<'a> {
     /// Which call launched which device work.
     pub(crate) fn launches(&self) -> &Launches {
         self.launches.get_or_init(|| Launches::of(self.trace, &self.events, &self.nesting))
+    }
+
+    /// What devices did in what rules look at.
+    pub(crate) fn device_work(&self) -> &[(SpanId, Work)] {
+        self.device_work.get_or_init(|| device_work(self.trace, |time| self.is_in_range(time)))
+    }
+
+    /// Whether a device did anything.
+    pub(crate) fn has_device(&self) -> bool {
+        let device = || self.trace.spans().ids().any(|span| self.trace.span_category(span).is_device());
+        *self.has_device.get_or_init(device)
     }
 
     /// Threads and cores, where the recording noted them.
