@@ -174,6 +174,14 @@ class Trace:
         list[tuple[str, str, list[str]]],
         str,
     ]: ...
+    def diff(
+        self, after: Trace, by: str
+    ) -> tuple[
+        tuple[str, tuple[int, float] | None, tuple[int, float] | None, int, float | None, str],
+        list[tuple[str, tuple[int, float] | None, tuple[int, float] | None, int, float | None, str]],
+        tuple[int, int] | None,
+        str,
+    ]: ...
     def kernels(self) -> list[tuple[str, int, float, float, float]]: ...
     def memory_timeline(
         self,

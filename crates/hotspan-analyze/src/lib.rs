@@ -6,6 +6,7 @@
 //! | module | answers |
 //! |---|---|
 //! | [`mod@advice`] | what to change about the program |
+//! | [`mod@diff`] | what got faster or slower from one trace to another |
 //! | [`events`] | which spans count as what: host call, device work, hidden |
 //! | [`nesting`] | which call encloses which, per thread |
 //! | [`launches`] | which operator launched which device work |
@@ -21,6 +22,7 @@
 
 pub mod advice;
 pub mod averages;
+pub mod diff;
 pub mod events;
 pub mod flops;
 pub mod kernels;
@@ -31,6 +33,7 @@ pub mod nesting;
 pub mod report;
 pub mod summary;
 pub mod table;
+mod warm_up;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use kernels::{KernelRow, Kernels, kernels};

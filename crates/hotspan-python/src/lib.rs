@@ -3,6 +3,7 @@
 mod advice;
 mod averages;
 mod collect;
+mod diff;
 mod enter;
 mod error;
 mod events;

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{advise, completions, doctor, export, info, stats};
+use crate::commands::{advise, completions, diff, doctor, export, info, stats};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 `advise --fail-on` found something.";
@@ -20,6 +20,7 @@ pub(crate) enum Command {
     Stats(stats::Arguments),
     Info(info::Arguments),
     Advise(advise::Arguments),
+    Diff(diff::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
     Completions(completions::Arguments),
