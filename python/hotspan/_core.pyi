@@ -241,6 +241,14 @@ class Trace:
     def kernels(
         self,
     ) -> list[tuple[str, int, float, float, float, float | None, float | None, bool]]: ...
+    def diff(
+        self, after: Trace, by: str
+    ) -> tuple[
+        tuple[str, tuple[int, float] | None, tuple[int, float] | None, int, float | None, str],
+        list[tuple[str, tuple[int, float] | None, tuple[int, float] | None, int, float | None, str]],
+        tuple[int, int] | None,
+        str,
+    ]: ...
     def memory_timeline(
         self,
     ) -> list[

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from hotspan import _core
 from hotspan._core import Events, Spans
 from hotspan.advice import Advice, advise
+from hotspan.diff import Diff, diff
 from hotspan.event_list import EventList
 
 # A row of a table: times in nanoseconds, shares in percent, None where the trace does not say.
@@ -117,6 +118,10 @@ class Trace:
     def advise(self, *, only: Iterable[str] = (), ignore: Iterable[str] = ()) -> Advice:
         """Return what to change about the program, most gain first; ``docs/advice.md`` explains the rules."""
         return advise(self._core, only, ignore)
+
+    def diff(self, after: Trace, by: str = "op") -> Diff:
+        """Compare this trace with a later one, by op, function, line, kernel, shape or module."""
+        return diff(self._core, after._core, by)
 
     def kernels(self) -> list[Kernel]:
         """Return device work by name, most time first."""

@@ -6,6 +6,7 @@
 //! | module | answers |
 //! |---|---|
 //! | [`mod@advice`] | what to change about the program |
+//! | [`mod@diff`] | what got faster or slower from one trace to another |
 //! | [`events`] | which spans count as what: host call, device work, hidden |
 //! | [`nesting`] | which call encloses which, per thread |
 //! | [`launches`] | which operator launched which device work |
@@ -41,6 +42,7 @@ pub mod advice;
 pub mod averages;
 pub mod copies;
 pub mod device_work;
+pub mod diff;
 pub mod events;
 pub mod flops;
 pub mod functions;
@@ -70,6 +72,7 @@ pub mod table;
 pub mod tensor_cores;
 pub mod utilisation;
 pub mod wall_time;
+mod warm_up;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use functions::Functions;

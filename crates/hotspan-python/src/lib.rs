@@ -6,6 +6,7 @@ mod averages;
 mod calls;
 mod collect;
 mod device_tables;
+mod diff;
 mod enter;
 mod error;
 mod events;

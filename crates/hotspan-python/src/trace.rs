@@ -18,6 +18,7 @@ use pyo3::prelude::*;
 use crate::advice::{AdviceRows, ask};
 use crate::averages::PyKeyAverages;
 use crate::collect::{PyMark, mark};
+use crate::diff::{DiffRows, compare};
 use crate::enter::Interruptible;
 use crate::error::{HotspanError, from_export, from_open};
 use crate::events::PyEvents;
@@ -113,6 +114,11 @@ impl PyTrace {
     /// What to change about the program.
     fn advise(&self, py: Python<'_>, only: Vec<String>, ignore: Vec<String>) -> PyResult<AdviceRows> {
         ask(py, &self.trace, only, ignore)
+    }
+
+    /// What got faster or slower from this trace to another.
+    fn diff(&self, py: Python<'_>, after: &Self, by: &str) -> PyResult<DiffRows> {
+        compare(py, &self.trace, &after.trace, by)
     }
 
     /// Device work by name, most time first.

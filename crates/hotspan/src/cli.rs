@@ -25,6 +25,7 @@ pub(crate) enum Command {
     Ranks(ranks::Arguments),
     Info(info::Arguments),
     Advise(advise::Arguments),
+    Diff(diff::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
     Completions(completions::Arguments),

@@ -8,6 +8,7 @@ use std::cell::OnceCell;
 use hotspan_store::{Duration, SpanId, Timestamp, Trace};
 use serde_json::Value;
 
+use crate::advice::device::{Work, device_work};
 use crate::advice::finding::Gain;
 use crate::advice::source::Sources;
 use crate::events::{Events, Role};
@@ -15,6 +16,7 @@ use crate::flops::shapes::shapes_of_json;
 use crate::launches::Launches;
 use crate::nesting::{Innermost, Nesting};
 use crate::summary::{Step, summary};
+use crate::warm_up::warm_up;
 
 /// Threads and cores as the recording noted them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +47,9 @@ pub(crate) struct Context<'a> {
     inside_call: Vec<bool>,
     sources: Sources,
     launches: OnceCell<Launches>,
+    has_device: OnceCell<bool>,
+    device_work: OnceCell<Vec<(SpanId, Work)>>,
 }
-
-/// A step is warm-up when it takes this many times as long as the middle one of those after it.
-pub(crate) const WARM_UP: i64 = 2;
 
 impl<'a> Context<'a> {
     pub(crate) fn of(trace: &'a Trace) -> Self {
@@ -78,6 +79,8 @@ impl<'a> Context<'a> {
             inside_call: Vec::new(),
             sources: Sources::of(trace),
             launches: OnceCell::new(),
+            has_device: OnceCell::new(),
+            device_work: OnceCell::new(),
         };
         let mut inside = vec![false; trace.spans().len()];
         for &span in context.nesting.order() {
@@ -154,7 +157,15 @@ impl<'a> Context<'a> {
 
     /// For each span the nearest one, itself included, whose name begins like this.
     pub(crate) fn inside(&self, prefix: &str) -> Innermost {
-        self.nesting.innermost(|span| self.trace.span_name(span).starts_with(prefix))
+        // Names repeat: each is compared once, not each span.
+        let fits: Vec<bool> = self.trace.strings().iter().map(|name| name.starts_with(prefix)).collect();
+        self.nesting.innermost(|span| fits[self.trace.spans().name(span).index()])
+    }
+
+    /// How long a call took without the calls inside it.
+    pub(crate) fn self_time(&self, span: SpanId) -> Duration {
+        let inner = self.children(span).iter().filter(|&&child| self.events.role(child) == Role::Operator);
+        self.time(span) - inner.map(|&child| self.time(child)).sum()
     }
 
     pub(crate) fn time(&self, span: SpanId) -> Duration {
@@ -190,6 +201,17 @@ impl<'a> Context<'a> {
     /// Which call launched which device work.
     pub(crate) fn launches(&self) -> &Launches {
         self.launches.get_or_init(|| Launches::of(self.trace, &self.events, &self.nesting))
+    }
+
+    /// What devices did in what rules look at.
+    pub(crate) fn device_work(&self) -> &[(SpanId, Work)] {
+        self.device_work.get_or_init(|| device_work(self.trace, |time| self.is_in_range(time)))
+    }
+
+    /// Whether a device did anything.
+    pub(crate) fn has_device(&self) -> bool {
+        let device = || self.trace.spans().ids().any(|span| self.trace.span_category(span).is_device());
+        *self.has_device.get_or_init(device)
     }
 
     /// Threads and cores, where the recording noted them.
@@ -230,17 +252,6 @@ fn is_range_name(name: &str) -> bool {
     .any(|prefix| name.starts_with(prefix))
 }
 
-/// How many of the first steps are slow in a way the others are not. At most one, and only where three or more tell
-/// what is normal.
-fn warm_up(steps: &[Step]) -> usize {
-    let Some((first, rest)) = steps.split_first().filter(|(_, rest)| rest.len() >= 2) else { return 0 };
-    let mut times: Vec<i64> = rest.iter().map(|step| step.duration.0).collect();
-    times.sort_unstable();
-    let (middle, longest) = (times[times.len() / 2], times[times.len() - 1]);
-    let limit = middle.saturating_mul(WARM_UP).max(longest.saturating_add(longest / 5));
-    usize::from(first.duration.0 > limit)
-}
-
 fn children(trace: &Trace, nesting: &Nesting) -> (Vec<u32>, Vec<SpanId>) {
     let mut first = vec![0_u32; trace.spans().len() + 1];
     for parent in nesting.order().iter().filter_map(|&span| nesting.parent(span)) {
@@ -259,27 +270,4 @@ fn children(trace: &Trace, nesting: &Nesting) -> (Vec<u32>, Vec<SpanId>) {
         }
     }
     (first, children)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn steps(durations: &[i64]) -> Vec<Step> {
-        let step = |(number, &duration): (usize, &i64)| Step {
-            number: number as i64,
-            begin: Timestamp(number as i64 * 1000),
-            duration: Duration(duration),
-        };
-        durations.iter().enumerate().map(step).collect()
-    }
-
-    #[test]
-    fn a_first_step_unlike_the_others_is_warm_up() {
-        assert_eq!(warm_up(&steps(&[500, 100, 110, 90])), 1);
-        assert_eq!(warm_up(&steps(&[150, 100, 110, 90])), 0);
-        // One of the others is as slow: the machine is noisy, not cold.
-        assert_eq!(warm_up(&steps(&[500, 100, 480, 90])), 0);
-        assert_eq!(warm_up(&steps(&[500, 100])), 0);
-    }
 }

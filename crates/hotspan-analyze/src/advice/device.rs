@@ -1,7 +1,7 @@
 //! Sums of device time for rules: when devices worked, and what part of some work nothing else covers.
 
 use hashbrown::HashMap;
-use hotspan_store::{Category, Duration, SpanId, Timestamp};
+use hotspan_store::{ArgReader, Category, Duration, SpanId, Timestamp, Trace};
 
 use crate::advice::context::Context;
 
@@ -72,32 +72,30 @@ pub(crate) enum Work {
     Communication,
 }
 
-/// What kind of work a device span is; `None` for what is no device's work.
-pub(crate) fn work(context: &Context<'_>, span: SpanId) -> Option<Work> {
-    let name = || context.trace.span_name(span);
-    let is_communication = || {
-        let lower = name().to_ascii_lowercase();
-        lower.starts_with("nccl")
-            || lower.contains("rccl")
-            || lower.contains("ncclkernel")
-            || lower.contains("nccldevkernel")
-    };
-    match context.trace.span_category(span) {
+/// Device spans and what kind of work each is, in file order.
+pub(crate) fn device_work(trace: &Trace, is_in_range: impl Fn(Timestamp) -> bool) -> Vec<(SpanId, Work)> {
+    let spans = trace.spans();
+    // Names repeat: each is looked at once.
+    let communicates: Vec<bool> = trace.strings().iter().map(is_communication).collect();
+    let work = |span: SpanId| match trace.span_category(span) {
         Category::Collective => Some(Work::Communication),
-        Category::Kernel if is_communication() => Some(Work::Communication),
+        Category::Kernel if communicates[spans.name(span).index()] => Some(Work::Communication),
         Category::Kernel => Some(Work::Compute),
         Category::Memcpy | Category::Memset => Some(Work::Copy),
         _ => None,
-    }
+    };
+    let wanted = spans.ids().filter(|&span| is_in_range(spans.time(span)));
+    wanted.filter_map(|span| Some((span, work(span)?))).collect()
+}
+
+fn is_communication(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    lower.starts_with("nccl") || lower.contains("rccl") || lower.contains("nccldevkernel")
 }
 
 /// Device spans in what rules look at.
 pub(crate) fn device_spans<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (SpanId, Work)> + 'a {
-    let spans = context.trace.spans();
-    spans
-        .ids()
-        .filter_map(|span| Some((span, work(context, span)?)))
-        .filter(|&(span, _)| context.is_in_range(spans.time(span)))
+    context.device_work().iter().copied()
 }
 
 /// When devices did work of these kinds. Several devices of one trace count as one.
@@ -113,22 +111,25 @@ pub(crate) fn idle(context: &Context<'_>) -> Intervals {
 }
 
 /// Calls into the device runtime by their correlation number.
-pub(crate) struct RuntimeCalls {
+pub(crate) struct RuntimeCalls<'a> {
+    trace: &'a Trace,
+    correlation: ArgReader<'a>,
     by_number: HashMap<i64, SpanId>,
 }
 
-impl RuntimeCalls {
-    pub(crate) fn of(context: &Context<'_>) -> Self {
+impl<'a> RuntimeCalls<'a> {
+    pub(crate) fn of(context: &Context<'a>) -> Self {
         let (trace, spans) = (context.trace, context.trace.spans());
         let correlation = trace.arg("correlation");
         let calls = spans.ids().filter(|&span| trace.span_category(span).is_launch());
         let numbered = calls.filter_map(|span| Some((correlation.int(spans.args(span))?, span)));
-        Self { by_number: numbered.collect() }
+        let by_number = numbered.collect();
+        Self { trace, correlation, by_number }
     }
 
     /// The call that started some device work.
-    pub(crate) fn behind(&self, context: &Context<'_>, device: SpanId) -> Option<SpanId> {
-        let number = context.trace.arg("correlation").int(context.trace.spans().args(device))?;
+    pub(crate) fn behind(&self, device: SpanId) -> Option<SpanId> {
+        let number = self.correlation.int(self.trace.spans().args(device))?;
         self.by_number.get(&number).copied()
     }
 }

@@ -62,7 +62,7 @@ impl Need {
             Self::Shapes => trace.arg("Input Dims").occurs() && trace.arg("Input type").occurs(),
             Self::Steps => context.steps.len() >= 3,
             Self::Memory => trace.strings().find("[memory]").is_some(),
-            Self::Device => has(Category::is_device),
+            Self::Device => context.has_device(),
             Self::Threads => context.threads().is_some(),
         }
     }

@@ -14,6 +14,7 @@ use hotspan_store::{Bytes, Duration, Trace};
 
 pub use device::DeviceKind;
 pub use distribution::Distribution;
+pub(crate) use stacks::Modules;
 
 /// What tells rows apart, beside the name, the kind of device and whether it is an annotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -184,12 +184,12 @@ fn inherit_from_forward(trace: &Trace, events: &Events, nesting: &Nesting, ids: 
 }
 
 /// The innermost `nn.Module` around every event.
-pub(super) struct Modules {
+pub(crate) struct Modules {
     modules: Vec<StringId>,
 }
 
 impl Modules {
-    pub(super) fn of(trace: &Trace, events: &Events, nesting: &Nesting) -> Self {
+    pub(crate) fn of(trace: &Trace, events: &Events, nesting: &Nesting) -> Self {
         let hierarchy = trace.arg("Module Hierarchy");
         let mut modules = vec![StringId(0); trace.spans().len()];
         for &span in nesting.order().iter().filter(|&&span| events.role(span).is_host()) {
@@ -205,7 +205,7 @@ impl Modules {
         Self { modules }
     }
 
-    pub(super) fn module(&self, span: SpanId) -> Option<StringId> {
+    pub(crate) fn module(&self, span: SpanId) -> Option<StringId> {
         Some(self.modules[span.index()]).filter(|&module| module != StringId(0))
     }
 }

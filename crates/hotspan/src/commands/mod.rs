@@ -2,6 +2,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod completions;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod gpu;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Ranks(arguments) => ranks::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
         Command::Advise(arguments) => advise::run(&arguments, output),
+        Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, output),

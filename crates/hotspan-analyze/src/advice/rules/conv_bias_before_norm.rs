@@ -21,11 +21,15 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     let mut last = vec![None; context.trace.tracks().len()];
     let mut tally = Tally::default();
     for span in context.outermost_calls() {
-        let before = last[spans.track(span).index()].replace(span);
-        let Some(convolution) = before.filter(|_| context.name(span) == "aten::batch_norm") else { continue };
-        if !matches!(context.name(convolution), "aten::conv1d" | "aten::conv2d" | "aten::conv3d") {
-            continue;
+        let last = &mut last[spans.track(span).index()];
+        match context.name(span) {
+            "aten::conv1d" | "aten::conv2d" | "aten::conv3d" => *last = Some(span),
+            // The normalisation counts its batches first.
+            "aten::add_" | "aten::empty" => continue,
+            "aten::batch_norm" => {}
+            _ => *last = None,
         }
+        let Some(convolution) = last.filter(|_| context.name(span) == "aten::batch_norm") else { continue };
         let (shapes, normalised) = (context.shapes(convolution), context.shapes(span));
         let (Some([channels]), Some(input)) = (shapes.get(2).map(Vec::as_slice), normalised.first()) else { continue };
         if input.get(1) == Some(channels) {

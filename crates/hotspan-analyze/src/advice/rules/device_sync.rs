@@ -44,7 +44,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     // A copy into pageable memory returns when it is done, whatever its call is named.
     let calls = RuntimeCalls::of(context);
     for (copy, _) in device_spans(context).filter(|&(_, work)| work == Work::Copy) {
-        let Some(call) = calls.behind(context, copy).filter(|_| context.trace.span_name(copy).contains("DtoH")) else { continue };
+        let Some(call) = calls.behind(copy).filter(|_| context.trace.span_name(copy).contains("DtoH")) else { continue };
         let waited = context.time(call) - context.time(copy);
         if context.trace.span_name(call).ends_with("MemcpyAsync") && waited > PATIENCE {
             note(call, context.trace.span_name(copy), waited);

@@ -2,6 +2,7 @@
 
 use crate::advice::context::Context;
 use crate::advice::finding::Tally;
+use crate::flops::shapes::product;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -10,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     finds: "Copies whose source and destination have different types: `.float()`, `.double()`, `.to(dtype)`, mixed types in one expression.",
     costs: "A conversion reads and writes the whole tensor and computes nothing.",
     fix: "Convert once, outside the loop; keep data, model and constants in one type (NumPy's double and Python's lists are the usual strangers).",
-    measured: "`aten::copy_` calls between two types, with what encloses them (`aten::to`); reported from 5 % of the time on. \
+    measured: "`aten::copy_` calls between two types of 1,024 elements or more, outside of data loaders and optimizers, with what encloses them (`aten::to`); reported from 5 % of the time on. \
         The gain is that time.",
     needs: &[Need::Operators, Need::Shapes],
     check,
@@ -19,7 +20,12 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>) -> Option<Finding> {
     let mut tally = Tally::default();
     let loading = context.inside("enumerate(Data");
-    for span in context.calls().filter(|&span| context.name(span) == "aten::copy_" && loading.of(span).is_none()) {
+    let optimizer = context.inside("Optimizer.");
+    let is_large = |span| context.shapes(span).first().and_then(product).is_some_and(|count| count >= 1024);
+    for span in context.calls().filter(|&span| context.name(span) == "aten::copy_") {
+        if loading.of(span).is_some() || optimizer.of(span).is_some() || !is_large(span) {
+            continue;
+        }
         let types = context.types(span);
         if let [to, from, ..] = types.as_slice()
             && to != from

@@ -41,7 +41,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     let unexplained = idle.without(&loading);
     for (begin, end) in unexplained.iter() {
         let next = work.get(work.partition_point(|&(time, _)| time < end));
-        let Some(call) = next.and_then(|&(_, span)| calls.behind(context, span)) else { continue };
+        let Some(call) = next.and_then(|&(_, span)| calls.behind(span)) else { continue };
         if spans.time(call) > begin && end.since(begin) <= LONGEST {
             let owner = context.around(call).filter(|&outer| context.is_call(outer)).last();
             let label = owner.map_or("launches outside of operators", |owner| context.name(owner));

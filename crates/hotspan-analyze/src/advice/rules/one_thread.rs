@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     costs: "Large matrix products and convolutions divide well: the other cores stand idle.",
     fix: "Remove `torch.set_num_threads(1)` and `OMP_NUM_THREADS=1`, or set them to the number of cores divided by the number of processes \
         that compute side by side. (One thread per process is right where many processes share the machine.)",
-    measured: "Calls on the CPU that call no other and take 1 ms or more; reported when they make 30 % of the time. The gain assumes that three \
+    measured: "Calls on the CPU that take 1 ms or more, without the calls inside them; reported when they make 30 % of the time. The gain assumes that three \
         quarters of their work divide among the cores.",
     needs: &[Need::Operators, Need::Threads],
     check,
@@ -24,8 +24,8 @@ const LONG: Duration = Duration(1_000_000);
 fn check(context: &Context<'_>) -> Option<Finding> {
     let threads = context.threads().filter(|threads| threads.torch == 1 && threads.cores >= 2)?;
     let mut tally = Tally::default();
-    for span in context.calls().filter(|&span| context.is_leaf(span) && context.time(span) >= LONG) {
-        tally.add(context, context.name(span), span, context.time(span));
+    for span in context.calls().filter(|&span| context.self_time(span) >= LONG) {
+        tally.add(context, context.name(span), span, context.self_time(span));
     }
     let percent = context.percent(tally.time());
     if percent < 30.0 || Need::Device.is_met(context) {

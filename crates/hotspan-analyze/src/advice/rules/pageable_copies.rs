@@ -27,7 +27,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         // A file that does not tell sizes is judged by time alone.
         let is_small = size.int(spans.args(span)).is_some_and(|bytes| bytes < 65_536);
         if name.contains("Pageable") && !is_small {
-            let call = calls.behind(context, span);
+            let call = calls.behind(span);
             let time = call.map_or(context.time(span), |call| context.time(call).max(context.time(span)));
             tally.add(context, name, call.unwrap_or(span), time);
         }

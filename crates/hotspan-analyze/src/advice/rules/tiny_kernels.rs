@@ -26,7 +26,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     for (span, _) in device_spans(context).filter(|&(span, _)| context.trace.span_category(span) == Category::Kernel) {
         all += 1;
         computing += context.time(span);
-        let call = calls.behind(context, span);
+        let call = calls.behind(span);
         let cost = call.map_or(Duration::ZERO, |call| context.time(call));
         launching += cost;
         if context.time(span) < Duration(10_000) {

@@ -2,18 +2,18 @@
 
 use hotspan_store::Duration;
 
-use crate::advice::context::{Context, WARM_UP};
+use crate::advice::context::Context;
 use crate::advice::{Confidence, Evidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "warm-up-in-window",
     title: "The recording contains the warm-up",
-    finds: "A first step that takes more than twice as long as the middle one of the others, and longer than any of them.",
+    finds: "A first step that takes more than twice as long as the middle one of the others, and longer than any of them by more than they differ among themselves.",
     costs: "Nothing, but averages are wrong: the first step loads libraries and kernels, tunes convolutions, compiles, fills allocator \
         caches and creates optimizer state, once. hotspan's other rules leave such a step out.",
     fix: "Record later: `schedule=schedule(wait=1, warmup=1, active=3)` and `prof.step()` after each step.",
-    measured: "The first step beside the median of the rest, with three steps or more. The gain is by how much the average step looks too long, \
-        times the number of steps.",
+    measured: "The first step beside the median of the rest, with three steps or more; reported when it is longer by 2 ms at least. It has no gain in \
+        time: the program is as fast as it was, the numbers about it are better.",
     needs: &[Need::Steps],
     check,
 };
@@ -32,13 +32,15 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         span: None,
         source: None,
     };
+    if first.duration - middle < Duration(2_000_000) {
+        return None;
+    }
     let ratio = first.duration.0 as f64 / middle.0.max(1) as f64;
-    debug_assert!(ratio >= WARM_UP as f64);
     Some(Finding {
         message: format!("step {} takes {ratio:.1} times as long as the others ({} beside {middle})", first.number, first.duration),
         fix: "leave warm-up steps out of the recording: `schedule(wait=1, warmup=1, active=3)`".to_owned(),
         evidence: context.steps.iter().take(4).map(|step| row(format!("ProfilerStep#{}", step.number), step)).collect(),
-        gain: context.gain(first.duration - middle, "by how much the first step is longer than the middle one of the others"),
+        gain: None,
         confidence: Confidence::High,
     })
 }

@@ -1,0 +1,103 @@
+//! `hotspan diff`: what got faster or slower from one trace to another.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use hotspan_analyze::diff::{self, diff};
+use serde_json::json;
+
+use crate::error::CommandError;
+use crate::files;
+use crate::present::{self, Format};
+
+const EXAMPLES: &str = "\
+Examples:
+  hotspan diff before.hotspan after.hotspan
+  hotspan diff monday.json.gz tuesday.json.gz --by kernel --markdown
+  hotspan diff before.hotspan after.hotspan --by shape --all --limit 0 --csv
+
+Verdicts: `change` is more than the steps differ among themselves, `noise` is not; `unknown` has fewer than three steps on a
+side; `new` and `gone` occur in one trace only. Rows that are noise are shown with --all.";
+
+/// What a row stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    /// An operator or a marked range, by name
+    Op,
+    /// A Python function
+    Function,
+    /// A line of Python
+    Line,
+    /// A kernel, copy or fill on the device
+    Kernel,
+    /// An operator with the shapes of its inputs
+    Shape,
+    /// All calls in an nn.Module
+    Module,
+}
+
+impl From<By> for diff::By {
+    fn from(by: By) -> Self {
+        match by {
+            By::Op => Self::Operator,
+            By::Function => Self::Function,
+            By::Line => Self::Line,
+            By::Kernel => Self::Kernel,
+            By::Shape => Self::Shape,
+            By::Module => Self::Module,
+        }
+    }
+}
+
+/// Compare two traces: what got faster or slower, with noise told from change
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The trace before the change
+    before: PathBuf,
+    /// The trace after it
+    after: PathBuf,
+    /// What a row stands for
+    #[arg(long, value_enum, default_value = "op")]
+    by: By,
+    /// Show at most this many rows below the total; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    limit: usize,
+    /// Show rows whose change is noise, too
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
+    let (before, after) = (files::open(&arguments.before)?, files::open(&arguments.after)?);
+    let result = diff(&before, &after, arguments.by.into());
+    // Programs choose for themselves what to leave out.
+    let with_noise = arguments.all || arguments.format.json || arguments.format.csv;
+    let table = result.report(arguments.limit, with_noise);
+    if arguments.format.json {
+        let steps = result.steps.map(|(before, after)| json!({"before": before, "after": after}));
+        let object = json!({
+            "before": arguments.before.display().to_string(),
+            "after": arguments.after.display().to_string(),
+            "measure": result.measure,
+            "steps": steps,
+            "rows": present::json_rows(&table),
+        });
+        return Ok(writeln!(output, "{object:#}")?);
+    }
+    let text = if arguments.format.csv {
+        present::csv(&table, &[], true)
+    } else if arguments.format.markdown {
+        present::markdown(&table)
+    } else {
+        present::text(&table)
+    };
+    output.write_all(text.as_bytes())?;
+    let hidden = result.noise_count();
+    if hidden > 0 && !with_noise {
+        writeln!(output, "\n{hidden} rows differ by noise only (--all shows them).")?;
+    }
+    Ok(())
+}

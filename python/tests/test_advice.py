@@ -1,0 +1,178 @@
+"""The advice: each rule finds what is wrong with a real program, and leaves the mended one alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hotspan
+from advice_programs import PAIRS, clean_training, cores, masking, record
+from advice_traces import DEVICE_PAIRS
+from conftest import REPOSITORY, shared_trace_files
+from hotspan.profiler import profile
+from hotspan.trace import Trace
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+# Rules judge shares of time, and other programs on the machine may take theirs: what counts is that it can be so.
+ATTEMPTS = 4
+
+
+def rules(trace: Trace, **selection: Any) -> set[str]:
+    return {finding.rule for finding in trace.advise(**selection)}
+
+
+def documented_rules() -> list[str]:
+    page = (REPOSITORY / "docs" / "advice.md").read_text()
+    return [line[3:] for line in page.splitlines() if line.startswith("## ") and " " not in line[3:]]
+
+
+@pytest.mark.parametrize("rule", PAIRS)
+def test_a_rule_finds_the_fault_and_not_the_mended_program(rule: str) -> None:
+    if rule in ("one-thread", "thread-oversubscription") and cores() < 2:
+        pytest.skip("needs two cores")
+    pair = PAIRS[rule]
+    assert any(rule in rules(pair.wrong()) for _ in range(ATTEMPTS))
+    assert any(rule not in rules(pair.right()) for _ in range(ATTEMPTS))
+
+
+@pytest.mark.parametrize("rule", DEVICE_PAIRS)
+def test_a_rule_finds_the_fault_in_a_trace_with_a_device(rule: str, write_trace: Callable[..., Path]) -> None:
+    wrong, right = DEVICE_PAIRS[rule]
+    assert rule in rules(hotspan.open(write_trace(wrong.events, "wrong.json", **wrong.metadata)))
+    assert rule not in rules(hotspan.open(write_trace(right.events, "right.json", **right.metadata)))
+
+
+def test_every_rule_has_a_wrong_and_a_right_program() -> None:
+    assert sorted([*PAIRS, *DEVICE_PAIRS]) == sorted(documented_rules())
+
+
+def test_a_clean_program_is_left_alone() -> None:
+    step = clean_training()
+    findings = [rules(record(step, steps=6)) for _ in range(ATTEMPTS)]
+    assert set() in findings, findings
+
+
+def test_the_documentation_is_made_from_the_rules(hotspan_command: Command) -> None:
+    made = hotspan_command("advise", "--docs")
+    assert made.returncode == 0
+    page = REPOSITORY / "docs" / "advice.md"
+    assert page.read_text() == made.stdout, "run: hotspan advise --docs > docs/advice.md"
+
+
+def test_findings_have_everything_a_reader_needs() -> None:
+    trace = record(masking(with_numpy=True))
+    (finding,) = trace.advise(only=["numpy-round-trip"])
+    assert "NumPy" in finding.title
+    assert "nonzero" in finding.fix
+    assert finding.confidence == "high"
+    assert finding.gain is not None
+    assert 3 < finding.gain.percent <= 100
+    assert finding.gain.time_ns <= trace.wall_time_ns
+    row = finding.evidence[0]
+    assert row.what == "between operators, in masking"
+    assert row.count >= 3
+    assert row.at_ns is not None
+    assert 0 < row.at_ns < trace.wall_time_ns
+    text = str(trace.advise())
+    assert "numpy-round-trip" in text
+    assert finding.fix in text
+
+
+def test_stacks_give_the_source_line() -> None:
+    step = masking(with_numpy=True)
+    with profile(with_stack=True) as profiler:
+        step()
+    (finding,) = profiler.advise(only=["numpy-round-trip"])
+    program = Path(__file__).with_name("advice_programs.py").read_text().splitlines()
+    line = 1 + next(number for number, text in enumerate(program) if "np.argwhere" in text)
+    assert finding.source is not None
+    assert finding.source.endswith(f"advice_programs.py:{line}"), finding
+
+
+def test_rules_say_what_they_lack() -> None:
+    with profile() as profiler:
+        masking(with_numpy=False)()
+    lacking = {row.lacks: row for row in profiler.advise().skipped}
+    assert "fp64-slow-path" not in [rule for row in lacking.values() for rule in row.rules]
+    assert "dtype-casts" in lacking["input shapes and types"].rules
+    assert "record_shapes=True" in lacking["input shapes and types"].record
+    assert lacking["steps"].rules == ["warm-up-in-window", "memory-growth"]
+
+
+def test_an_unknown_rule_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no rule is called"):
+        record(masking(with_numpy=False)).advise(only=["fp46"])
+
+
+def test_the_command_prints_and_fails_as_asked(tmp_path: Path, hotspan_command: Command) -> None:
+    path = tmp_path / "run.hotspan"
+    record(masking(with_numpy=True)).save(path)
+    shown = hotspan_command("advise", path)
+    assert shown.returncode == 0, shown.stderr
+    assert "numpy-round-trip" in shown.stdout
+    assert "Not checked:" in shown.stdout
+
+    told = json.loads(hotspan_command("advise", path, "--json").stdout)
+    (finding,) = [row for row in told[0]["findings"] if row["rule"] == "numpy-round-trip"]
+    assert finding["gain_ns"] > 0
+    assert finding["evidence"][0]["time"] > 0
+    assert told[0]["steps"] == 3
+
+    markdown = hotspan_command("advise", path, "--markdown", "--only", "numpy-round-trip").stdout
+    assert "### numpy-round-trip" in markdown
+    assert "| What |" in markdown
+
+    assert hotspan_command("advise", path, "--fail-on", "numpy-round-trip").returncode == 3
+    assert hotspan_command("advise", path, "--fail-on", "any").returncode == 3
+    assert hotspan_command("advise", path, "--fail-on", "eager-attention,fp64-slow-path").returncode == 0
+    only_others = ("--fail-on", "any", "--only", "eager-attention")
+    assert hotspan_command("advise", path, *only_others).returncode == 0
+    misspelt = hotspan_command("advise", path, "--fail-on", "numpy")
+    assert misspelt.returncode == 2
+    assert "numpy-round-trip" in misspelt.stderr
+
+
+# What people who know these traces say about them (their folder's manifest).
+KNOWN = {
+    "kineto_tb_plugin/resnet50_num_workers_0": {
+        "data-loading-bound",
+        "for-loop-optimizer",
+        "zero-grad-fills",
+        "mixed-precision-unused",
+    },
+    "hta/critical_path/alexnet": {"allocator-calls"},
+    "hta/negative_queue_length_values_check": {"device-sync", "exposed-communication"},
+    "hta/nccl_parser_config": {"host-bound-launches", "low-device-use"},
+    "param/dlrm_8ranks": {"exposed-communication", "for-loop-optimizer"},
+}
+ABSENT = {
+    "kineto_tb_plugin/resnet50_num_workers_4": {"data-loading-bound", "low-device-use"},
+    "hta/cpu_only": {"low-device-use", "fp64-slow-path"},
+    "hta/ns_resolution_trace": {"data-loading-bound", "low-device-use", "host-bound-launches"},
+}
+
+
+@pytest.mark.skipif(not shared_trace_files(), reason="no sample traces beside the repository")
+def test_sample_traces_are_judged_as_people_judge_them() -> None:
+    seen = 0
+    for path in shared_trace_files():
+        try:
+            trace = hotspan.open(path)
+        except hotspan.HotspanError:
+            continue
+        found = rules(trace)
+        for folder, wanted in KNOWN.items():
+            if folder in str(path):
+                assert wanted <= found, (path, found)
+                seen += 1
+        for folder, unwanted in ABSENT.items():
+            if folder in str(path):
+                assert not unwanted & found, (path, found)
+                seen += 1
+    assert seen >= len(KNOWN)
