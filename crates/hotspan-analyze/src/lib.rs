@@ -13,6 +13,7 @@
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
 //! | [`flops`] | how many floating point operations an operator stands for |
 //! | [`averages`] | torch's `key_averages()` |
+//! | [`function_events`] | torch's `events()` |
 //! | [`table()`] | torch's `.table()`, as text |
 //! | [`mod@kernels`] | device time by kernel |
 //! | [`mod@summary`] | what is in the trace |
@@ -22,6 +23,7 @@
 pub mod averages;
 pub mod events;
 pub mod flops;
+pub mod function_events;
 pub mod kernels;
 pub mod launches;
 pub mod memory;
@@ -34,6 +36,7 @@ pub mod summary;
 pub mod table;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
+pub use function_events::{FunctionEvent, FunctionEvents};
 pub use kernels::{KernelRow, Kernels, kernels};
 pub use memory_blocks::MemoryDevice;
 pub use memory_category::MemoryCategory;

@@ -5,6 +5,7 @@ mod collect;
 mod enter;
 mod error;
 mod events;
+mod function_events;
 mod spans;
 mod trace;
 
@@ -22,6 +23,8 @@ mod _core {
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
+    #[pymodule_export]
+    use crate::function_events::{PyEventKernel, PyFunctionEvent, PyFunctionEvents, PyInterval};
     #[pymodule_export]
     use crate::spans::PySpans;
     #[pymodule_export]
