@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hotspan import _core
-from hotspan._core import Events, Spans
+from hotspan._core import Events, KeyAverages, Spans
 from hotspan.advice import Advice, advise
 from hotspan.diff import Diff, diff
-from hotspan.event_list import EventList
+from hotspan.event_list import EventList, FunctionEventList
 
 # A row of a table: times in nanoseconds, shares in percent, None where the trace does not say.
 Row = dict[str, str | int | float | None]
@@ -112,6 +112,8 @@ class Trace:
                 group_by_thread,
                 group_by_device,
                 include_python_functions,
+                False,
+                [],
             )
         )
 
@@ -178,6 +180,10 @@ class Trace:
     def events(self) -> Events:
         """Return all spans, in file order; each is made when it is asked for."""
         return self._core.events()
+
+    def function_events(self) -> FunctionEventList:
+        """Return all events in torch's sense, in order of time, with torch's attributes: ``prof.events()``."""
+        return function_events([self])
 
     @property
     def spans(self) -> Spans:
@@ -261,6 +267,18 @@ class Trace:
         return (
             f"<hotspan.Trace {self.format}, {self._core.span_count} spans, {self.wall_time_ns / 1e6:.3f} ms>"
         )
+
+
+def function_events(traces: list[Trace]) -> FunctionEventList:
+    """The events of several traces, one trace after the other."""
+    first, *others = [trace._core for trace in traces]
+
+    def averages(event: bool, shapes: bool, stack_depth: int, overload_name: bool) -> KeyAverages:
+        return first.key_averages(
+            shapes, stack_depth, overload_name, False, False, False, False, event, others
+        )
+
+    return FunctionEventList([core.function_events() for core in (first, *others)], averages)
 
 
 # torch's numbers for the devices whose memory it reports.

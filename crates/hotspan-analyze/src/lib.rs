@@ -17,6 +17,7 @@
 //! | [`flops`] | how many floating point operations an operator stands for |
 //! | [`functions`] | calls and time by function: pstats' tables |
 //! | [`averages`] | torch's `key_averages()` |
+//! | [`function_events`] | torch's `events()` |
 //! | [`table()`] | torch's `.table()`, as text |
 //! | [`mod@kernels`] | device time by kernel |
 //! | [`mod@overview`] | the report of a whole program |
@@ -50,6 +51,7 @@ pub mod gpu;
 pub mod host_activity;
 pub mod idle;
 pub mod intervals;
+pub mod function_events;
 pub mod kernels;
 pub mod launch_calls;
 pub mod launch_statistics;
@@ -76,6 +78,7 @@ mod warm_up;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use functions::Functions;
+pub use function_events::{FunctionEvent, FunctionEvents};
 pub use kernels::{KernelRow, Kernels, kernels};
 pub use memory_blocks::MemoryDevice;
 pub use memory_category::MemoryCategory;

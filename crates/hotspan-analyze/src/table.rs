@@ -305,3 +305,9 @@ fn limited(lengths: impl Iterator<Item = usize>, limit: Option<usize>) -> usize 
     let width = lengths.max().unwrap_or(0) + 4;
     limit.map_or(width, |limit| width.min(limit))
 }
+
+/// A time as tables show it: `1.500ms`.
+#[must_use]
+pub fn time_text(time: Duration) -> String {
+    format::time(time.as_micros(), None)
+}

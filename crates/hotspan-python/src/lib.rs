@@ -12,6 +12,7 @@ mod error;
 mod events;
 mod lines;
 mod native;
+mod function_events;
 mod spans;
 mod trace;
 
@@ -39,6 +40,8 @@ mod _core {
     use crate::lines::{PyLineRecorder, line_rows, line_text, memory_text, resident_memory, write_lprof};
     #[pymodule_export]
     use crate::native::{PyNativeSampler, sample_stacks};
+    #[pymodule_export]
+    use crate::function_events::{PyEventKernel, PyFunctionEvent, PyFunctionEvents, PyInterval};
     #[pymodule_export]
     use crate::spans::PySpans;
     #[pymodule_export]

@@ -7,7 +7,7 @@ use hotspan_analyze::averages::{GroupBy, KeyAverages};
 use hotspan_analyze::kernels::kernels;
 use hotspan_analyze::memory_timeline::{Holder, memory_timeline};
 use hotspan_analyze::summary::summary;
-use hotspan_analyze::{MemoryCategory, MemoryDevice};
+use hotspan_analyze::{FunctionEvents, MemoryCategory, MemoryDevice};
 use hotspan_collect::torch::push_mark;
 use hotspan_formats::export::{chrome, hotspan as native, memory};
 use hotspan_formats::{EXPORTERS, Exporter, open_adding, open_with, save};
@@ -22,6 +22,7 @@ use crate::diff::{DiffRows, compare};
 use crate::enter::Interruptible;
 use crate::error::{HotspanError, from_export, from_open};
 use crate::events::PyEvents;
+use crate::function_events::{AllEvents, PyFunctionEvents};
 use crate::spans::PySpans;
 
 /// A trace: everything a profiler recorded.
@@ -93,7 +94,7 @@ type CategoryRow = (Vec<i64>, Vec<(String, Vec<i64>)>);
 
 #[pymethods]
 impl PyTrace {
-    #[pyo3(signature = (input_shapes, stack_depth, overload_name, module, thread, device, python_functions))]
+    #[pyo3(signature = (input_shapes, stack_depth, overload_name, module, thread, device, python_functions, event, earlier))]
     #[expect(clippy::too_many_arguments, reason = "one argument per way of grouping")]
     fn key_averages(
         &self,
@@ -105,10 +106,27 @@ impl PyTrace {
         thread: bool,
         device: bool,
         python_functions: bool,
+        event: bool,
+        earlier: Vec<PyRef<'_, Self>>,
     ) -> PyKeyAverages {
-        let group_by =
-            GroupBy { input_shapes, stack_depth, overload_name, module, thread, device, python_functions };
-        PyKeyAverages::new(py.detach(|| KeyAverages::compute(&self.trace, &group_by)))
+        let group_by = GroupBy {
+            input_shapes,
+            stack_depth,
+            overload_name,
+            module,
+            thread,
+            device,
+            event,
+            python_functions,
+        };
+        let earlier: Vec<Arc<Trace>> = earlier.iter().map(|trace| Arc::clone(&trace.trace)).collect();
+        PyKeyAverages::new(py.detach(|| match earlier.as_slice() {
+            [] => KeyAverages::compute(&self.trace, &group_by),
+            earlier => {
+                let all = std::iter::once(&*self.trace).chain(earlier.iter().map(|trace| &**trace));
+                KeyAverages::compute_all(all, &group_by)
+            }
+        }))
     }
 
     /// What to change about the program.
@@ -170,6 +188,12 @@ impl PyTrace {
     /// The spans one by one.
     fn events(&self) -> PyEvents {
         PyEvents { trace: Arc::clone(&self.trace) }
+    }
+
+    /// The events in torch's sense, one by one.
+    fn function_events(&self, py: Python<'_>) -> PyFunctionEvents {
+        let events = py.detach(|| FunctionEvents::of(&self.trace));
+        PyFunctionEvents { all: Arc::new(AllEvents { trace: Arc::clone(&self.trace), events }) }
     }
 
     /// The span table, with a column for each key of `args`.

@@ -63,7 +63,8 @@ class profile(Results):  # noqa: N801 (torch's name)
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
             raise ValueError(f"post_processing_timeout_s={post_processing_timeout_s}: must not be negative")
         warn_about_missing_devices(given, parsed)
-        _warn_about_ignored(experimental_config, acc_events, post_processing_timeout_s)
+        _warn_about_ignored(experimental_config, post_processing_timeout_s)
+        self._accumulates = acc_events
         self._request = Request(
             activities=parsed,
             given_activities=given,
@@ -284,10 +285,8 @@ def _distributed_info() -> dict[str, Any]:
     }
 
 
-def _warn_about_ignored(config: Any, acc_events: bool, timeout: float | None) -> None:
+def _warn_about_ignored(config: Any, timeout: float | None) -> None:
     ignored = [f"experimental_config.{name}" for name in KINETO_ONLY if is_set(config, name)]
-    if acc_events:
-        ignored.append("acc_events")
     if timeout is not None:
         ignored.append("post_processing_timeout_s")
     if ignored:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from hotspan import _core
-from hotspan._core import Events, HotspanError
+from hotspan._core import HotspanError
 from hotspan.advice import Advice
-from hotspan.event_list import EventList
+from hotspan.event_list import EventList, FunctionEventList
 from hotspan.profiler._notices import warn_once
-from hotspan.trace import Trace
+from hotspan.trace import Trace, function_events
 
 
 class Results:
@@ -21,6 +21,9 @@ class Results:
 
     def __init__(self) -> None:
         self._recorded: Trace | None = None
+        # Windows before the last one, latest first, where events are to be accumulated.
+        self._earlier: list[Trace] = []
+        self._accumulates = False
         # Said about every window, whenever it is said.
         self._metadata: dict[str, str] = {}
         # Said after the window had ended.
@@ -40,6 +43,8 @@ class Results:
         return self._recorded
 
     def _keep(self, recorded: _core.Trace) -> None:
+        if self._accumulates and self._recorded is not None:
+            self._earlier.insert(0, self._recorded)
         self._recorded = Trace(recorded)
         self._late_metadata = {}
 
@@ -55,23 +60,27 @@ class Results:
         group_by_device: bool = False,
     ) -> EventList:
         """Sum up all events by name, and by whatever else is asked for."""
-        return self.trace.key_averages(
-            group_by_input_shape,
-            group_by_stack_n,
-            group_by_overload_name,
-            group_by_module=group_by_module,
-            group_by_thread=group_by_thread,
-            group_by_device=group_by_device,
-            include_python_functions=include_python_functions,
+        return EventList(
+            self.trace._core.key_averages(
+                group_by_input_shape,
+                group_by_stack_n,
+                group_by_overload_name,
+                group_by_module,
+                group_by_thread,
+                group_by_device,
+                include_python_functions,
+                False,
+                [trace._core for trace in self._earlier],
+            )
         )
 
     def advise(self, *, only: Iterable[str] = (), ignore: Iterable[str] = ()) -> Advice:
         """Return what to change about the program, most gain first."""
         return self.trace.advise(only=only, ignore=ignore)
 
-    def events(self) -> Events:
-        """Return all spans; each is made when it is asked for."""
-        return self.trace.events()
+    def events(self) -> FunctionEventList:
+        """Return all events; each is made when it is asked for. With ``acc_events``, those of all windows."""
+        return function_events([self.trace, *self._earlier])
 
     def export_chrome_trace(
         self, path: str | os.PathLike[str], use_python_export: bool = False, **options: Any

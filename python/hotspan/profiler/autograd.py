@@ -8,7 +8,8 @@ from typing import Any
 
 from torch.profiler import ProfilerActivity, record_function
 
-from hotspan._core import Average, Events
+from hotspan._core import Average
+from hotspan.event_list import FunctionEventList
 from hotspan.profiler._profile import profile as new_profile
 from hotspan.profiler._results import Results
 
@@ -79,11 +80,11 @@ class profile(Results):  # noqa: N801 (torch's name)
     ) -> None:
         if self.enabled:
             self._profile.stop()
-            self._recorded = self._profile.trace
+            self._recorded, self._earlier = self._profile.trace, self._profile._earlier
 
     @property
-    def function_events(self) -> Events:
-        """All spans; each is made when it is asked for."""
+    def function_events(self) -> FunctionEventList:
+        """All events; each is made when it is asked for."""
         return self.events()
 
     @property
@@ -106,8 +107,8 @@ class profile(Results):  # noqa: N801 (torch's name)
         top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:
-        """Return the table by name. (torch prints a line for each single event here.)"""
-        return self.key_averages().table(
+        """Return a table with a row for each single event; ``key_averages().table()`` has a row for each name."""
+        return self.events().table(
             sort_by=sort_by,
             row_limit=row_limit,
             max_src_column_width=max_src_column_width,

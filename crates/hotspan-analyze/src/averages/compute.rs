@@ -15,6 +15,23 @@ const NO_ROW: u32 = u32::MAX;
 const EVALUATE: &str = "autograd::engine::evaluate_function: ";
 
 pub(super) fn compute(trace: &Trace, group_by: &GroupBy) -> KeyAverages {
+    compute_keeping_times(trace, group_by).0
+}
+
+/// The time of every call, row by row.
+pub(super) struct Times {
+    times: Vec<i64>,
+    bounds: Vec<(usize, usize)>,
+}
+
+impl Times {
+    pub(super) fn of_row(&self, row: usize) -> &[i64] {
+        let (begin, end) = self.bounds.get(row).copied().unwrap_or_default();
+        self.times.get(begin..end).unwrap_or_default()
+    }
+}
+
+pub(super) fn compute_keeping_times(trace: &Trace, group_by: &GroupBy) -> (KeyAverages, Times) {
     let mut events = Events::of(trace);
     let memory_name = events.names.intern("[memory]");
     let out_of_memory = out_of_memory(trace);
@@ -63,24 +80,25 @@ pub(super) fn compute(trace: &Trace, group_by: &GroupBy) -> KeyAverages {
         rows.add_instant(key, used);
     }
     rows.add_device_time(&launches);
-    rows.add_distributions();
+    let times = rows.add_distributions();
 
     let metadata = trace.metadata();
     let asked_for =
         |key: &str| metadata.get(key).is_some_and(|value| value.trim() == "1" || value.trim() == "true");
-    KeyAverages {
+    let averages = KeyAverages {
         rows: rows.rows,
         use_device,
         profile_memory: asked_for("profile_memory") || memory.is_recorded(),
         with_flops: asked_for("with_flops"),
         wall_time: trace.window().1,
         unattributed_device_spans: launches.unattributed(),
-    }
+    };
+    (averages, times)
 }
 
 /// What kind of call a span is. Kineto does not write torch's scope, but the engine calls each node of the backward
 /// pass from a range that names it.
-pub(super) fn scope_of(trace: &Trace, events: &Events, nesting: &Nesting, span: SpanId) -> RecordScope {
+pub(crate) fn scope_of(trace: &Trace, events: &Events, nesting: &Nesting, span: SpanId) -> RecordScope {
     match events.role(span) {
         Role::Annotation => RecordScope::User,
         Role::Operator => {
@@ -239,7 +257,7 @@ impl Rows<'_> {
         }
     }
 
-    fn add_distributions(&mut self) {
+    fn add_distributions(&mut self) -> Times {
         // All durations, sorted by row, in one piece of memory.
         let mut begins = Vec::with_capacity(self.rows.len() + 1);
         let mut total = 0_usize;
@@ -260,8 +278,10 @@ impl Rows<'_> {
                 next[row as usize] += 1;
             }
         }
-        for (row, (begin, end)) in self.rows.iter_mut().zip(begins.into_iter().zip(next)) {
+        let bounds: Vec<(usize, usize)> = begins.into_iter().zip(next).collect();
+        for (row, &(begin, end)) in self.rows.iter_mut().zip(&bounds) {
             row.calls = Distribution::of(&mut times[begin..end]);
         }
+        Times { times, bounds }
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Key {
     pub(super) module: Option<StringId>,
     pub(super) track: Option<u32>,
     pub(super) device: Option<i64>,
+    /// The number of the event, when each has a row.
+    pub(super) event: u32,
 }
 
 /// Makes keys, and remembers what the numbers in them stand for.
@@ -31,6 +33,8 @@ pub(super) struct Keys<'a> {
     pub(super) stacks: Option<Stacks>,
     modules: Option<Modules>,
     device: ArgReader<'a>,
+    /// Instants that have rows of their own: numbered after the spans.
+    instants: u32,
 }
 
 impl<'a> Keys<'a> {
@@ -49,11 +53,12 @@ impl<'a> Keys<'a> {
                 .then(|| Stacks::of(trace, events, nesting, group_by.stack_depth)),
             modules: group_by.module.then(|| Modules::of(trace, events, nesting)),
             device: trace.arg("device"),
+            instants: trace.spans().len() as u32,
         }
     }
 
     /// The key of an event of this name that has nothing else to tell it apart, on a thread.
-    pub(super) fn plain(&self, key: StringId, track: u32) -> Key {
+    pub(super) fn plain(&mut self, key: StringId, track: u32) -> Key {
         Key {
             name: Name { key, overload: StringId(0) },
             on_device: false,
@@ -63,6 +68,7 @@ impl<'a> Keys<'a> {
             module: None,
             track: self.group_by.thread.then_some(track),
             device: None,
+            event: self.next_instant(),
         }
     }
 
@@ -82,7 +88,13 @@ impl<'a> Keys<'a> {
             module: self.modules.as_ref().and_then(|modules| modules.module(span)),
             track: self.group_by.thread.then_some(track.0),
             device: (self.group_by.device && role.is_device()).then(|| self.device_index(span)).flatten(),
+            event: if self.group_by.event { span.0 } else { 0 },
         }
+    }
+
+    fn next_instant(&mut self) -> u32 {
+        self.instants = self.instants.wrapping_add(u32::from(self.group_by.event));
+        if self.group_by.event { self.instants } else { 0 }
     }
 
     pub(super) fn shapes(&self, id: u32) -> Option<InputShapes> {

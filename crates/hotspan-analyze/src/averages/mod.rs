@@ -1,17 +1,19 @@
 //! torch's `key_averages()`: every event of a trace, summed up by name and whatever else tells rows apart.
 //!
 //! `compute` walks the events, `key` decides what shares a row, `stacks` finds out where calls came from,
-//! `distribution` keeps what an average hides. How rows look as text is left to [`crate::table()`].
+//! `distribution` keeps what an average hides, `merge` adds up several traces. How rows look as text is left to [`crate::table()`].
 
 mod compute;
 mod device;
 mod distribution;
 mod key;
+mod merge;
 mod report;
 pub(crate) mod stacks;
 
 use hotspan_store::{Bytes, Duration, Trace};
 
+pub(crate) use compute::scope_of;
 pub use device::DeviceKind;
 pub use distribution::Distribution;
 pub(crate) use stacks::Modules;
@@ -31,6 +33,8 @@ pub struct GroupBy {
     pub thread: bool,
     /// The device's index.
     pub device: bool,
+    /// Each event: a row for every single one.
+    pub event: bool,
     /// Show Python functions as rows. They are part of the tree either way.
     pub python_functions: bool,
 }
@@ -160,6 +164,12 @@ impl KeyAverages {
     #[must_use]
     pub fn compute(trace: &Trace, group_by: &GroupBy) -> Self {
         compute::compute(trace, group_by)
+    }
+
+    /// Sums up several traces as one.
+    #[must_use]
+    pub fn compute_all<'a>(traces: impl IntoIterator<Item = &'a Trace>, group_by: &GroupBy) -> Self {
+        merge::merge(traces.into_iter().map(|trace| compute::compute_keeping_times(trace, group_by)))
     }
 
     /// All rows added up.

@@ -27,6 +27,7 @@ fn is_interesting(entry: &str) -> bool {
 }
 
 /// The top of the stack of every event. Id 0 is the empty stack.
+#[derive(Debug)]
 pub(crate) struct Stacks {
     ids: Vec<u32>,
     distinct: Vec<Vec<String>>,
