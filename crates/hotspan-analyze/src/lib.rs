@@ -11,6 +11,7 @@
 //! | [`lines`] | hits, time and memory of Python lines |
 //! | [`memory`] | how many bytes a span allocated and released |
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
+//! | [`mod@process_memory`] | memory of processes over time |
 //! | [`flops`] | how many floating point operations an operator stands for |
 //! | [`averages`] | torch's `key_averages()` |
 //! | [`table()`] | torch's `.table()`, as text |
@@ -28,6 +29,7 @@ pub mod lines;
 pub mod memory;
 pub mod memory_timeline;
 pub mod nesting;
+pub mod process_memory;
 pub mod report;
 pub mod summary;
 pub mod table;

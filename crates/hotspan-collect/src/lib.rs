@@ -1,6 +1,7 @@
 //! Collectors: what records a running program, one folder per source.
 //!
-//! [`torch`] records operators, autograd nodes, user ranges and allocations; [`lines`] lines of Python. [`clock`] relates the cheap counter of
+//! [`torch`] records operators, autograd nodes, user ranges and allocations; [`lines`] lines of Python;
+//! [`process_memory`] the memory of a command and its children over time. [`clock`] relates the cheap counter of
 //! the processor to wall time; [`buffer`] is the memory that running threads write to without waiting for anyone. What
 //! was recorded becomes a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
 //!
@@ -9,4 +10,5 @@
 pub mod buffer;
 pub mod clock;
 pub mod lines;
+pub mod process_memory;
 pub mod torch;

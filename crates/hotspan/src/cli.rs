@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, doctor, export, info, stats};
+use crate::commands::{completions, doctor, export, info, record_memory, stats};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine, 1 failed, 2 wrong usage.";
@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Info(info::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
+    #[command(hide = true)]
+    RecordMemory(record_memory::Arguments),
     Completions(completions::Arguments),
 }
 

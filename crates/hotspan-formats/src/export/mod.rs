@@ -3,6 +3,8 @@
 pub mod chrome;
 pub mod hotspan;
 pub mod lprof;
+pub mod memory_svg;
+pub mod mprof;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -28,7 +30,7 @@ pub trait Exporter: Sync {
 }
 
 /// All exporters.
-pub static EXPORTERS: &[&dyn Exporter] = &[&chrome::Chrome, &hotspan::Hotspan, &lprof::Lprof];
+pub static EXPORTERS: &[&dyn Exporter] = &[&chrome::Chrome, &hotspan::Hotspan, &lprof::Lprof, &mprof::Mprof, &memory_svg::MemorySvg];
 
 /// Writes a trace to a file, compressed when the name ends in `.gz` or `.zst`. The file appears whole or not at all.
 ///

@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod info;
+pub(crate) mod record_memory;
 pub(crate) mod stats;
 mod stats_lines;
 
@@ -19,6 +20,7 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Info(arguments) => info::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::RecordMemory(arguments) => record_memory::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, output),
     }
 }
