@@ -109,6 +109,9 @@ mod tests {
         let total: Vec<_> = memory.total.iter().map(|(time, bytes)| (time.0, bytes.0)).collect();
         assert_eq!(total, [(0, 100), (10, 210), (20, 140)]);
         assert_eq!(memory.peak, Some((Timestamp(10), Bytes(210))));
-        assert_eq!(memory.processes.iter().map(|series| (series.pid, series.peak().0)).collect::<Vec<_>>(), [(7, 150), (8, 60)]);
+        assert_eq!(
+            memory.processes.iter().map(|series| (series.pid, series.peak().0)).collect::<Vec<_>>(),
+            [(7, 150), (8, 60)]
+        );
     }
 }

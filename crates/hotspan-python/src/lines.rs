@@ -212,7 +212,9 @@ fn monitoring<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
 fn event_bits(monitoring: &Bound<'_, PyAny>, local: bool) -> PyResult<u32> {
     let events = monitoring.getattr("events")?;
     let wanted = Event::ALL.into_iter().filter(|event| event.is_local() == local);
-    wanted.map(|event| events.getattr(event.name())?.extract::<u32>()).try_fold(0, |bits, bit| Ok(bits | bit?))
+    wanted
+        .map(|event| events.getattr(event.name())?.extract::<u32>())
+        .try_fold(0, |bits, bit| Ok(bits | bit?))
 }
 
 /// Takes a tool id and registers the callbacks, once.
@@ -292,8 +294,7 @@ fn unwatch(py: Python<'_>, codes: Vec<Py<PyAny>>) -> PyResult<()> {
         monitoring.call_method1("set_events", (tool, 0))?;
         let events = monitoring.getattr("events")?;
         for event in Event::ALL {
-            monitoring
-                .call_method1("register_callback", (tool, events.getattr(event.name())?, py.None()))?;
+            monitoring.call_method1("register_callback", (tool, events.getattr(event.name())?, py.None()))?;
         }
         monitoring.call_method1("free_tool_id", (tool,))?;
     }
@@ -356,7 +357,8 @@ pub(crate) fn line_rows(py: Python<'_>, trace: &PyTrace) -> Vec<FunctionRow> {
     let functions = py.detach(|| line_functions(&trace.trace));
     let row = |function: hotspan_analyze::lines::LineFunction| {
         let lines = function.lines.iter();
-        let lines = lines.map(|row| (row.line, row.hits, row.time.0, row.memory.0, row.increment.0)).collect();
+        let lines =
+            lines.map(|row| (row.line, row.hits, row.time.0, row.memory.0, row.increment.0)).collect();
         (function.file, function.first_line, function.name, lines)
     };
     functions.into_iter().map(row).collect()

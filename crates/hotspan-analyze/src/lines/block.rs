@@ -160,7 +160,12 @@ mod tests {
 
     #[test]
     fn strings_brackets_and_continuations_hide_indentation() {
-        assert_eq!(length("def f():\n    x = '''\nnot the end\n'''\n    y = [\n1,\n2]\n    z = 1 + \\\n2\nend = 1\n"), 9);
+        assert_eq!(
+            length(
+                "def f():\n    x = '''\nnot the end\n'''\n    y = [\n1,\n2]\n    z = 1 + \\\n2\nend = 1\n"
+            ),
+            9
+        );
         assert_eq!(length("def f():\n    a = \"#\" # (\n    return a\nx\n"), 3);
         assert_eq!(length("def f():\n    a = r'\\'' \n    return a\nx\n"), 3);
     }

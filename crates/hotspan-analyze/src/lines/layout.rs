@@ -165,9 +165,8 @@ pub fn memory_report(trace: &Trace, precision: usize, source: Source<'_>) -> Str
             "Line #", "Mem usage", "Increment", "Occurrences", "Line Contents"
         );
         let _ = writeln!(text, "Filename: {}\n\n{heading}\n{}", function.file, "=".repeat(heading.len()));
-        let amount = |bytes: i64| {
-            format!("{:width$.precision$} MiB", bytes as f64 / MEBIBYTE, width = precision + 4)
-        };
+        let amount =
+            |bytes: i64| format!("{:width$.precision$} MiB", bytes as f64 / MEBIBYTE, width = precision + 4);
         let contents = source_lines(&function, source).unwrap_or_else(|| {
             let last = function.lines.last().map_or(function.first_line, |row| row.line);
             vec![String::new(); last.saturating_sub(function.first_line).min(100_000) as usize + 1]

@@ -86,7 +86,8 @@ impl Frames {
     #[cold]
     fn push(&mut self, code: *mut Object, frame: *mut Object, watched: &Rc<Watched>, entry: Entry, now: u64) {
         if watched.running.get() > 0
-            && let Some(outer) = self.list.iter_mut().rev().find(|active| active.code == code && !active.paused)
+            && let Some(outer) =
+                self.list.iter_mut().rev().find(|active| active.code == code && !active.paused)
         {
             outer.settle(now);
             outer.paused = true;

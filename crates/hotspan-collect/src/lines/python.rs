@@ -14,11 +14,9 @@ pub struct Object {
 }
 
 /// `Py_tracefunc`.
-pub(crate) type TraceFunction =
-    unsafe extern "C" fn(*mut Object, *mut Object, c_int, *mut Object) -> c_int;
+pub(crate) type TraceFunction = unsafe extern "C" fn(*mut Object, *mut Object, c_int, *mut Object) -> c_int;
 /// What a method of kind `METH_FASTCALL` is.
-pub(crate) type FastFunction =
-    unsafe extern "C" fn(*mut Object, *const *mut Object, isize) -> *mut Object;
+pub(crate) type FastFunction = unsafe extern "C" fn(*mut Object, *const *mut Object, isize) -> *mut Object;
 
 /// `PyMethodDef`, which is part of the stable ABI.
 #[repr(C)]
@@ -88,10 +86,9 @@ fn load() -> &'static Result<Python, PythonApiError> {
                     c"Py_DecRef",
                     "Py_DecRef",
                 )?),
-                long_value: std::mem::transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(*mut Object) -> c_long,
-                >(symbol(c"PyLong_AsLong", "PyLong_AsLong")?),
+                long_value: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Object) -> c_long>(
+                    symbol(c"PyLong_AsLong", "PyLong_AsLong")?,
+                ),
                 frame_code: std::mem::transmute::<
                     *mut c_void,
                     unsafe extern "C" fn(*mut Object) -> *mut Object,

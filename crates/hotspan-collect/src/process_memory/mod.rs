@@ -104,7 +104,9 @@ impl Sampler {
             match ended.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(status) => break status,
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break Err(io::Error::other("lost sight of the command")),
+                Err(RecvTimeoutError::Disconnected) => {
+                    break Err(io::Error::other("lost sight of the command"));
+                }
             }
         };
         let _ = waiter.join();

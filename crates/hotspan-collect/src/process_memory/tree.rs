@@ -75,8 +75,11 @@ impl Tree {
 /// The children of all threads of a process.
 fn children(pid: u32) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let lists = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists.flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+    let lists =
+        threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
 }
 
 fn identity(pid: u32) -> Option<Known> {

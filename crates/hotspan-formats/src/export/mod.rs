@@ -30,7 +30,8 @@ pub trait Exporter: Sync {
 }
 
 /// All exporters.
-pub static EXPORTERS: &[&dyn Exporter] = &[&chrome::Chrome, &hotspan::Hotspan, &lprof::Lprof, &mprof::Mprof, &memory_svg::MemorySvg];
+pub static EXPORTERS: &[&dyn Exporter] =
+    &[&chrome::Chrome, &hotspan::Hotspan, &lprof::Lprof, &mprof::Mprof, &memory_svg::MemorySvg];
 
 /// Writes a trace to a file, compressed when the name ends in `.gz` or `.zst`. The file appears whole or not at all.
 ///

@@ -66,9 +66,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     save(&trace, exporter(&arguments.output), &arguments.output)?;
     let memory = process_memory(&trace);
     say(present::text(&memory.report()).trim_end());
-    let peak = memory.peak.map_or_else(String::new, |(time, bytes)| {
-        format!("; peak {bytes} at {:.2} s", time.0 as f64 / 1e9)
-    });
+    let peak = memory
+        .peak
+        .map_or_else(String::new, |(time, bytes)| format!("; peak {bytes} at {:.2} s", time.0 as f64 / 1e9));
     say(&format!("wrote {} ({rounds} samples{peak})", arguments.output.display()));
     if code == 0 { Ok(()) } else { Err(CommandError::Ended(code)) }
 }

@@ -75,7 +75,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
             writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, trace))?;
         }
         // A file that knows nothing but lines is meant to show them.
-        let by_line = arguments.by == By::Line || (arguments.by == By::Op && stats_lines::is_all_there_is(trace));
+        let by_line =
+            arguments.by == By::Line || (arguments.by == By::Op && stats_lines::is_all_there_is(trace));
         if by_line && !json && !csv && !markdown {
             return Ok(output.write_all(stats_lines::text(trace).as_bytes())?);
         }
@@ -83,7 +84,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         if is_torch_table && !json && !csv && !markdown {
             return Ok(output.write_all(torch_table(trace, arguments)?.as_bytes())?);
         }
-        let report = if by_line { hotspan_analyze::lines::line_table(trace) } else { report(trace, arguments)? };
+        let report =
+            if by_line { hotspan_analyze::lines::line_table(trace) } else { report(trace, arguments)? };
         let rank = trace.distributed().and_then(|distributed| distributed.rank);
         let file = path.display().to_string();
         if json {

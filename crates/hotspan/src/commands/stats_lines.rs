@@ -8,7 +8,10 @@ use crate::{present, source_text};
 /// Whether a trace has lines and no events.
 pub(super) fn is_all_there_is(trace: &Trace) -> bool {
     let profile = trace.profile();
-    !profile.lines.is_empty() && trace.spans().is_empty() && profile.calls.is_empty() && profile.samples.is_empty()
+    !profile.lines.is_empty()
+        && trace.spans().is_empty()
+        && profile.calls.is_empty()
+        && profile.samples.is_empty()
 }
 
 /// Times in line_profiler's layout, then memory in memory_profiler's; each where there is some.

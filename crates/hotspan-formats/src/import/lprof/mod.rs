@@ -89,10 +89,12 @@ impl Rows<'_> {
             kind: FrameKind::Python,
         };
         let function = self.builder.frame(row);
-        let rows = pickle.items(rows).ok_or_else(|| not_stats("the lines of a function are not a list", 0))?;
+        let rows =
+            pickle.items(rows).ok_or_else(|| not_stats("the lines of a function are not a list", 0))?;
         // A function that never ran is remembered by a row without hits.
         let mut line_row = |line, hits, time| -> Result<(), ImportError> {
-            self.room = self.room.checked_sub(1).ok_or_else(|| not_stats("lines are repeated without end", 0))?;
+            self.room =
+                self.room.checked_sub(1).ok_or_else(|| not_stats("lines are repeated without end", 0))?;
             let (memory, increment) = (Bytes(0), Bytes(0));
             self.builder.push_line(LineRow { function, line, hits, time, memory, increment });
             Ok(())
@@ -105,7 +107,8 @@ impl Rows<'_> {
             let &[line, hits, time] = pickle.items(line).ok_or_else(wrong)? else { return Err(wrong()) };
             let line = pickle.integer(line).and_then(|line| u32::try_from(line).ok()).ok_or_else(wrong)?;
             let hits = pickle.integer(hits).filter(|hits| *hits >= 0).ok_or_else(wrong)?;
-            let time = pickle.number(time).filter(|time| time.is_finite() && *time >= 0.0).ok_or_else(wrong)?;
+            let time =
+                pickle.number(time).filter(|time| time.is_finite() && *time >= 0.0).ok_or_else(wrong)?;
             line_row(line, hits, Duration((time * nanos).round() as i64))?;
         }
         Ok(())
