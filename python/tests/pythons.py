@@ -20,7 +20,7 @@ def find_python(minor: int) -> Path | None:
     candidates = sorted((Path.home() / ".pyenv" / "versions").glob(f"3.{minor}.*/bin/python"))
     on_path = shutil.which(f"python3.{minor}")
     for candidate in [*candidates, *([Path(on_path)] if on_path else [])]:
-        code = f"import sys; sys.exit(sys.version_info[:2] != (3, {minor}) or hasattr(sys, 'abiflags') and 't' in sys.abiflags)"
+        code = f"import sys; sys.exit(sys.version_info[:2] != (3, {minor}) or 't' in sys.abiflags)"
         if subprocess.run([candidate, "-c", code], capture_output=True, check=False).returncode == 0:
             return candidate
     return None

@@ -222,7 +222,8 @@ def test_the_decorator_prints_at_exit(minor: int, tmp_path: Path) -> None:
         pytest.skip(f"there is no Python 3.{minor} here")
     script = tmp_path / "script.py"
     script.write_text(
-        "import hotspan, os\n@hotspan.profile\ndef f(x):\n    return x\nf(1)\nf(2)\nprint('end')\nif os.fork() == 0: raise SystemExit\nos.wait()\n"
+        "import hotspan, os\n@hotspan.profile\ndef f(x):\n    return x\nf(1)\nf(2)\nprint('end')\n"
+        "if os.fork() == 0: raise SystemExit\nos.wait()\n"
     )
     ended = run(python, "script.py", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
@@ -280,7 +281,8 @@ def test_programs_end_as_they_would(tmp_path: Path) -> None:
 
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys\n@profile\ndef f(code):\n    sys.exit(code)\nassert sys.argv[1:] == ['-v', 'a b'], sys.argv\nf(41)\n"
+        "import sys\n@profile\ndef f(code):\n    sys.exit(code)\n"
+        "assert sys.argv[1:] == ['-v', 'a b'], sys.argv\nf(41)\n"
     )
     ended = lines("script.py", "-v", "a b")
     assert ended.returncode == 41

@@ -77,7 +77,11 @@ def test_commands_that_cannot_run_or_are_killed(tmp_path: Path, hotspan_command:
 
 
 def test_signals_are_handed_on(tmp_path: Path) -> None:
-    code = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(5))\nprint('ready', flush=True)\ntime.sleep(30)"
+    code = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))\n"
+        "print('ready', flush=True)\ntime.sleep(30)"
+    )
     program = Path(sys.executable).with_name("hotspan")
     command = [program, "record-memory", "-o", tmp_path / "m.dat", "--", sys.executable, "-c", code]
     process = subprocess.Popen(

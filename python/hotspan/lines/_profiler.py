@@ -174,7 +174,7 @@ class LineProfiler:
 
         return self.runctx(command, vars(__main__), vars(__main__))
 
-    def runctx(self, command: str, globals: dict[str, Any], locals: dict[str, Any]) -> LineProfiler:
+    def runctx(self, command: str, globals: dict[str, Any], locals: dict[str, Any]) -> LineProfiler:  # noqa: A002
         """Execute code in these namespaces while recording."""
         with self:
             exec(command, globals, locals)
