@@ -141,14 +141,14 @@ def test_signals_reach_the_program(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_run_says_so(tmp_path: Path) -> None:
-    for arguments, message in [
-        (["missing.py"], "missing.py: no such file"),
-        (["no-such-command-here"], "cannot be started"),
-        ([], "nothing to run"),
-        (["-o", "no/such/folder/x.hotspan", "true"], "cannot write to"),
+    for arguments, message, code in [
+        (["missing.py"], "missing.py: no such file", 2),
+        (["no-such-command-here"], "failed to run no-such-command-here", 127),
+        ([], "nothing to run", 2),
+        (["-o", "no/such/folder/x.hotspan", "true"], "cannot write to", 2),
     ]:
         seen = record(tmp_path, *arguments)
-        assert seen.returncode == 2
+        assert seen.returncode == code
         assert message in seen.stderr
     assert not list(tmp_path.iterdir())
 

@@ -14,6 +14,7 @@
 //! | [`memory`] | how many bytes a span allocated and released |
 //! | [`mod@memory_blocks`] | allocations with their releases, and what they were used for |
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
+//! | [`mod@process_memory`] | memory of processes over time |
 //! | [`flops`] | how many floating point operations an operator stands for |
 //! | [`functions`] | calls and time by function: pstats' tables |
 //! | [`averages`] | torch's `key_averages()` |
@@ -64,6 +65,7 @@ pub mod memory_timeline;
 pub mod nesting;
 pub mod overview;
 pub mod ranks;
+pub mod process_memory;
 pub mod report;
 pub mod roofline;
 pub mod runtime_calls;

@@ -110,7 +110,10 @@ impl PyLineRecorder {
         statements: Vec<u32>,
     ) -> PyResult<()> {
         let function = Function { name, file, first_line, last_line, statements };
-        let pointers: Vec<*mut Object> = codes.iter().map(|code| code.as_ptr().cast()).collect();
+        let with_line = |code: &Py<PyAny>| -> PyResult<(*mut Object, u32)> {
+            Ok((code.as_ptr().cast(), code.bind(py).getattr("co_firstlineno")?.extract()?))
+        };
+        let pointers: Vec<(*mut Object, u32)> = codes.iter().map(with_line).collect::<PyResult<_>>()?;
         // SAFETY: the GIL is held, and the caller passes code objects, which `codes` keeps alive.
         unsafe { self.collector.0.add(function, &pointers) };
         if self.state(|state| state.attached.get()) {
@@ -184,7 +187,7 @@ impl PyLineRecorder {
 
     /// What was recorded so far.
     fn snapshot(&self) -> PyTrace {
-        PyTrace::new(self.collector.0.into_builder().finish())
+        PyTrace::new(self.collector.0.to_builder().finish())
     }
 }
 

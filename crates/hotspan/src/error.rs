@@ -35,12 +35,20 @@ pub enum CommandError {
     /// What recording needs is not all there.
     #[error("{0}")]
     Doctor(String),
-    /// The program that was run ended like this; it has said what there is to say.
-    #[error("the program ended with exit code {0}")]
-    Program(u8),
     /// Rules that must not find anything did.
     #[error("found what --fail-on names: {0}")]
     Found(String),
+    /// A command could not be started.
+    #[error("failed to run {program}: {error}")]
+    Start {
+        /// The command.
+        program: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// A command that was run ended with this code, and has said itself what there is to say.
+    #[error("the command ended with exit code {0}")]
+    Ended(u8),
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
@@ -52,16 +60,22 @@ impl CommandError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Open(error) => error.hint(),
-            Self::NoTraces(_) => Some("traces end in .json, .json.gz, .json.zst, .hotspan or .prof"),
+            Self::Start { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+                Some("check the name, and that it is on PATH")
+            }
+            Self::NoTraces(_) => Some("traces end in .json, .json.gz, .json.zst, .hotspan, .prof or .lprof"),
             _ => None,
         }
     }
 
-    /// The exit code: 2 for wrong usage, 3 for findings, that of the program that was run, 1 for everything else.
+    /// The exit code: 2 for wrong usage, 3 for findings, that of a command that was run, 1 for everything else.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Program(code) => *code,
+            Self::Ended(code) => *code,
+            // As shells have it.
+            Self::Start { error, .. } if error.kind() == io::ErrorKind::NotFound => 127,
+            Self::Start { .. } => 126,
             Self::Table(TableError::UnknownSortKey { .. }) | Self::Usage(_) => 2,
             Self::Found(_) => 3,
             _ => 1,
@@ -71,7 +85,7 @@ impl CommandError {
 
 /// Says on stderr what went wrong and what to do about it.
 pub(crate) fn report(error: &CommandError) {
-    if matches!(error, CommandError::Program(_)) {
+    if matches!(error, CommandError::Ended(_)) {
         return;
     }
     let mut stderr = io::stderr().lock();

@@ -14,7 +14,7 @@ from typing import Any
 
 from hotspan.lines._explicit import profile
 from hotspan.lines._functions import codes_of_script
-from hotspan.lines._profiler import RunningProfiler
+from hotspan.lines._profiler import RunningProfiler, dump, text_of, write
 from hotspan.lines._script import Program, ScriptError, run_reporting, split_program
 
 EXAMPLES = """examples:
@@ -39,7 +39,14 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("-l", "--line-by-line", action="store_true", help="accepted: lines are what this command records")
     add("-b", "--builtin", action="store_true", help="accepted: profile is always a builtin")
-    add("-p", "--prof-mod", action="append", default=[], metavar="A,B", help="record whole scripts, modules, packages, classes or functions, by name or path")
+    add(
+        "-p",
+        "--prof-mod",
+        action="append",
+        default=[],
+        metavar="A,B",
+        help="record whole scripts, modules, packages, classes or functions, by name or path",
+    )
     add("-o", "--outfile", metavar="FILE", help="write FILE (.lprof, or .hotspan) instead of <script>.lprof")
     add("-v", "--view", "--verbose", action="count", default=0, help="print the report at the end")
     add("-q", "--quiet", action="count", default=0, help="say nothing but the report")
@@ -49,9 +56,26 @@ def parser() -> argparse.ArgumentParser:
     add("-r", "--rich", action="store_true", help="accepted, changes nothing")
     add("--summarize", action="store_true", help="show the time of each function at the end")
     add("-s", "--setup", metavar="FILE", help="run this script first, unrecorded")
-    add("-i", "--output-interval", nargs="?", type=float, const=1.0, default=0.0, metavar="S", help="write the file every S seconds too")
-    add("--no-preimports", action="store_true", help="record modules of -p only if the program imports them before it calls them")
-    add("--physical-lines", action="store_true", help="count each line of a statement written over several lines, as line_profiler does")
+    add(
+        "-i",
+        "--output-interval",
+        nargs="?",
+        type=float,
+        const=1.0,
+        default=0.0,
+        metavar="S",
+        help="write the file every S seconds too",
+    )
+    add(
+        "--no-preimports",
+        action="store_true",
+        help="record modules of -p only if the program imports them before it calls them",
+    )
+    add(
+        "--physical-lines",
+        action="store_true",
+        help="count each line of a statement written over several lines, as line_profiler does",
+    )
     return made
 
 
@@ -92,8 +116,9 @@ def record(options: argparse.Namespace, program: Program) -> int:
     def report() -> None:
         profiler.disable()
         writer.stop()
+        core = profiler.snapshot()
         try:
-            profiler.dump_stats(outfile)
+            dump(core, outfile)
             wrote = True
         except OSError as error:
             wrote = False
@@ -101,12 +126,14 @@ def record(options: argparse.Namespace, program: Program) -> int:
         if wrote and not options.quiet:
             print(f"Wrote profile results to {shown_path(outfile)!r}", file=sys.stderr)
         if options.view:
-            profiler.print_stats(
-                output_unit=options.unit,
+            text = text_of(
+                core,
+                options.unit,
                 stripzeros=options.skip_zero,
                 summarize=options.summarize,
                 sort=options.sort,
             )
+            write(sys.stdout, text)
         elif wrote and not options.quiet:
             print(f"Inspect results with:\nhotspan stats {shown_path(outfile)}", file=sys.stderr)
 
@@ -127,7 +154,9 @@ class Writer:
     def __init__(self, profiler: RunningProfiler, path: Path, interval: float) -> None:
         self._stopped = threading.Event()
         if interval > 0:
-            thread = threading.Thread(target=self._write, args=(profiler, path, max(interval, 1.0)), daemon=True)
+            thread = threading.Thread(
+                target=self._write, args=(profiler, path, max(interval, 1.0)), daemon=True
+            )
             thread.start()
 
     def _write(self, profiler: RunningProfiler, path: Path, interval: float) -> None:
@@ -162,7 +191,9 @@ def is_program(target: str, program: Program) -> bool:
     """Whether a target of -p is the program itself."""
     if program.kind == "module":
         return False
-    same = Path(target).exists() and Path(program.filename).exists() and Path(target).samefile(program.filename)
+    same = (
+        Path(target).exists() and Path(program.filename).exists() and Path(target).samefile(program.filename)
+    )
     return same or (program.kind == "script" and target == Path(program.filename).stem)
 
 

@@ -43,7 +43,7 @@ def _is_inside(inner: type, outer: type) -> bool:
 def functions_of_module(module: ModuleType) -> list[FunctionType]:
     """Return the functions and methods that a module defines itself, in the order of its names."""
     seen: set[int] = set()
-    found = []
+    found: list[FunctionType] = []
     for value in list(vars(module).values()):
         if getattr(value, "__module__", None) == module.__name__ and not isinstance(value, ModuleType):
             found += _functions_of(inspect.unwrap(value) if inspect.isfunction(value) else value, seen)

@@ -51,6 +51,28 @@ def code_name(code: CodeType) -> str:
     return str(getattr(code, "co_qualname", code.co_name))
 
 
+def dump(core: _core.Trace, filename: str | os.PathLike[str]) -> None:
+    """Write line_profiler's file; a name that ends in ``.hotspan`` gets hotspan's."""
+    path = os.fspath(filename)
+    if path.endswith(".hotspan"):
+        core.save(path)
+    else:
+        _core.write_lprof(core, path)
+
+
+def text_of(
+    core: _core.Trace,
+    output_unit: float | None = None,
+    stripzeros: bool = False,
+    details: bool = True,
+    summarize: bool = False,
+    sort: bool = False,
+) -> str:
+    """Return line_profiler's report of a trace."""
+    sources = generated_sources(core)
+    return _core.line_text(core, output_unit or 1e-9, stripzeros, sort, details, summarize, sources)
+
+
 class LineProfiler:
     """Hits and times of the lines of chosen functions.
 
@@ -152,7 +174,7 @@ class LineProfiler:
 
         return self.runctx(command, vars(__main__), vars(__main__))
 
-    def runctx(self, command: str, globals: dict[str, Any], locals: dict[str, Any]) -> LineProfiler:
+    def runctx(self, command: str, globals: dict[str, Any], locals: dict[str, Any]) -> LineProfiler:  # noqa: A002
         """Execute code in these namespaces while recording."""
         with self:
             exec(command, globals, locals)
@@ -161,6 +183,10 @@ class LineProfiler:
     def clear(self) -> None:
         """Forget what was recorded."""
         self._recorder.clear()
+
+    def snapshot(self) -> _core.Trace:
+        """Return what was recorded so far, for functions of this package."""
+        return self._recorder.snapshot()
 
     def trace(self) -> Trace:
         """Return what was recorded as a :class:`hotspan.Trace`."""
@@ -172,11 +198,7 @@ class LineProfiler:
 
     def dump_stats(self, filename: str | os.PathLike[str]) -> None:
         """Write line_profiler's file; a name that ends in ``.hotspan`` gets hotspan's."""
-        core, path = self._recorder.snapshot(), os.fspath(filename)
-        if path.endswith(".hotspan"):
-            core.save(path)
-        else:
-            _core.write_lprof(core, path)
+        dump(self._recorder.snapshot(), filename)
 
     def print_stats(
         self,
@@ -190,10 +212,7 @@ class LineProfiler:
     ) -> None:
         """Print line_profiler's report. ``rich`` is accepted and changes nothing."""
         del rich
-        core = self._recorder.snapshot()
-        text = _core.line_text(
-            core, output_unit or 1e-9, stripzeros, sort, details, summarize, generated_sources(core)
-        )
+        text = text_of(self._recorder.snapshot(), output_unit, stripzeros, details, summarize, sort)
         write(stream or sys.stdout, text)
 
 

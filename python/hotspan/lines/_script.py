@@ -82,7 +82,9 @@ def find_script(name: str) -> str:
         raise ScriptError(f"{name} is a folder; give the script in it, or -m and its module name")
     found = None if os.sep in name else shutil.which(name, mode=os.R_OK)
     if found is None:
-        raise ScriptError(f"can't open file {name!r}: no such file\nhint: check the path; -m runs a module by name")
+        raise ScriptError(
+            f"can't open file {name!r}: no such file\nhint: check the path; -m runs a module by name"
+        )
     return found
 
 
@@ -133,9 +135,12 @@ def _program_part(trace: Any) -> Any:
 
 def run_reporting(program: Program, report: Callable[[], None]) -> int:
     """Run the program, then report, however it ended; exit codes, exceptions and Ctrl-C stay what they are."""
+    owner = os.getpid()
     try:
         with own_frames_hidden():
             program.run()
     finally:
-        report()
+        # A forked child that ends here has nothing to report: its parent will.
+        if os.getpid() == owner:
+            report()
     return 0

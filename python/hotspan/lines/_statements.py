@@ -62,7 +62,12 @@ def _header(node: ast.AST) -> list[ast.expr | ast.stmt | ast.pattern]:
         case ast.For() | ast.AsyncFor():
             return [node.target, node.iter]
         case ast.With() | ast.AsyncWith():
-            return [expression for item in node.items for expression in (item.context_expr, item.optional_vars) if expression]
+            return [
+                expression
+                for item in node.items
+                for expression in (item.context_expr, item.optional_vars)
+                if expression
+            ]
         case ast.Match():
             return [node.subject]
         case ast.match_case():

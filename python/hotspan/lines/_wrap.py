@@ -1,4 +1,4 @@
-"""Wrappers that record while the wrapped function runs: functions, generators, coroutines, methods, properties, classes."""
+"""Wrappers that record while the wrapped function runs: generators, coroutines, methods and classes too."""
 
 from __future__ import annotations
 

@@ -32,7 +32,12 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("-o", dest="outfile", metavar="FILE", help="append the tables to FILE; .hotspan writes a trace")
     add("--precision", type=int, default=3, help="digits after the point (3)")
-    add("--backend", choices=["psutil", "posix"], default="psutil", help="accepted: resident memory is measured")
+    add(
+        "--backend",
+        choices=["psutil", "posix"],
+        default="psutil",
+        help="accepted: resident memory is measured",
+    )
     return made
 
 

@@ -84,7 +84,7 @@ class MemoryProfiler:
         self._recorder.disable_by_count()
         self._recorder.rest()
 
-    def runctx(self, command: str, globals: dict[str, Any], locals: dict[str, Any]) -> MemoryProfiler:
+    def runctx(self, command: str, globals: dict[str, Any], locals: dict[str, Any]) -> MemoryProfiler:  # noqa: A002
         """Execute code while recording."""
         with self:
             exec(command, globals, locals)

@@ -83,8 +83,9 @@ def memory_usage(
 ) -> Any:
     """Return memory in MiB over time, with memory_profiler's arguments.
 
-    ``proc`` is a pid (-1 is this process), a running ``subprocess.Popen``, or ``(function, args, kwargs)``: the function
-    is then called, and this process sampled meanwhile. ``backend`` is accepted; resident memory is what is measured.
+    ``proc`` is a pid (-1 is this process), a running ``subprocess.Popen``, or ``(function, args, kwargs)``: the
+    function is then called, and this process sampled meanwhile. ``backend`` is accepted; resident memory is what is
+    measured.
     """
     del backend
     if callable(proc) or (isinstance(proc, tuple) and proc and callable(proc[0])):

@@ -62,14 +62,28 @@ pub fn line_report(trace: &Trace, options: &LineReportOptions, source: Source<'_
     text
 }
 
-/// The lines of a function's source as shown, without their ends.
-fn source_lines(function: &LineFunction, source: Source<'_>) -> Option<Vec<String>> {
+/// More empty lines than this are not shown between those that ran.
+const MOST_EMPTY_LINES: u32 = 10_000;
+
+/// The lines of a function's source as shown, with their numbers and without their ends.
+fn source_lines(function: &LineFunction, source: Source<'_>) -> Option<Vec<(u32, String)>> {
     let text = source(&function.file)?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let from = (function.first_line.max(1) as usize - 1).min(lines.len());
     let lines = &lines[from..];
     let shown = lines[..block_length(lines)].iter();
-    Some(shown.map(|line| line.trim_end_matches('\n').trim_end_matches('\r').to_owned()).collect())
+    let shown = shown.map(|line| line.trim_end_matches('\n').trim_end_matches('\r').to_owned());
+    Some((function.first_line..).zip(shown).collect())
+}
+
+/// What is shown without the source: the lines that ran and, unless that would be absurd, those between them.
+fn empty_lines(function: &LineFunction) -> Vec<(u32, String)> {
+    let first = function.first_line;
+    let last = function.lines.last().map_or(first, |row| row.line.max(first));
+    if last - first > MOST_EMPTY_LINES {
+        return function.lines.iter().map(|row| (row.line, String::new())).collect();
+    }
+    (first..=last).map(|line| (line, String::new())).collect()
 }
 
 fn show_function(text: &mut String, function: &LineFunction, unit: f64, source: Source<'_>) {
@@ -83,9 +97,7 @@ fn show_function(text: &mut String, function: &LineFunction, unit: f64, source: 
         let _ = writeln!(text, "\nCould not find file {file}");
         text.push_str("Are you sure you are running this program from the same directory\n");
         text.push_str("that you ran the profiler from?\nContinuing without the function's contents.\n");
-        // Without the source the lines that ran can still be shown; a file with absurd numbers shows the first of them.
-        let last = lines.last().map_or(*first_line, |row| row.line.max(*first_line));
-        vec![String::new(); (last - first_line).min(100_000) as usize + 1]
+        empty_lines(function)
     };
     let display: Vec<Shown> = lines.iter().map(|row| Shown::of(row, unit, total)).collect();
     let width = |least: usize, part: fn(&Shown) -> &String| {
@@ -106,7 +118,7 @@ fn show_function(text: &mut String, function: &LineFunction, unit: f64, source: 
             "{line:>6} {nhits:>hits$} {ntime:>time$} {nper_hit:>per_hit$} {percent:>8}  {contents}"
         );
     };
-    for (line, contents) in (*first_line..).zip(&contents) {
+    for &(line, ref contents) in &contents {
         match lines.binary_search_by_key(&line, |row| row.line) {
             Ok(at) => row(line, display[at].parts(), contents),
             Err(_) => row(line, [""; 4], contents),
@@ -167,11 +179,8 @@ pub fn memory_report(trace: &Trace, precision: usize, source: Source<'_>) -> Str
         let _ = writeln!(text, "Filename: {}\n\n{heading}\n{}", function.file, "=".repeat(heading.len()));
         let amount =
             |bytes: i64| format!("{:width$.precision$} MiB", bytes as f64 / MEBIBYTE, width = precision + 4);
-        let contents = source_lines(&function, source).unwrap_or_else(|| {
-            let last = function.lines.last().map_or(function.first_line, |row| row.line);
-            vec![String::new(); last.saturating_sub(function.first_line).min(100_000) as usize + 1]
-        });
-        for (line, contents) in (function.first_line..).zip(&contents) {
+        let contents = source_lines(&function, source).unwrap_or_else(|| empty_lines(&function));
+        for &(line, ref contents) in &contents {
             let found = function.lines.binary_search_by_key(&line, |row| row.line);
             let [memory, increment, occurrences] = match found.map(|at| function.lines[at]) {
                 Ok(row) => [amount(row.memory.0), amount(row.increment.0), row.hits.to_string()],

@@ -19,4 +19,5 @@ pub mod tracing;
 
 pub use python::{Object, PythonApiError, check};
 pub use recorder::{Function, LineRecorder, Measure};
+pub(crate) use resident::page_size;
 pub use resident::resident_bytes;

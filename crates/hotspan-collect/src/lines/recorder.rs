@@ -50,19 +50,19 @@ impl LineRecorder {
         Self { switch, functions: RefCell::default(), started: ClockStart::measure() }
     }
 
-    /// Watches a function: its own code object, and others whose lines count as its own.
+    /// Watches a function: its own code object, and others whose lines count as its own; each with its first line.
     ///
     /// # Safety
     /// The GIL is held; `codes` are code objects.
-    pub unsafe fn add(&self, function: Function, codes: &[*mut Object]) {
+    pub unsafe fn add(&self, function: Function, codes: &[(*mut Object, u32)]) {
         let Some(python) = python() else { return };
         let (first, last) = (function.first_line, function.last_line.max(function.first_line));
         let table = LineTable::new(Rc::clone(&self.switch), first, last, function.statements.clone());
         let table = Rc::new(table);
         // SAFETY: the caller's promise; nothing below calls Python while the reference is alive, except to count one.
         let registry = unsafe { REGISTRY.get() }.get_or_insert_with(Registry::default);
-        for &code in codes {
-            if registry.add(code, first, Rc::clone(&table)) {
+        for &(code, first_line) in codes {
+            if registry.add(code, first_line, Rc::clone(&table)) {
                 // SAFETY: `code` is alive; it stays so while it is watched.
                 unsafe { (python.increase)(code) };
             }
@@ -107,7 +107,7 @@ impl LineRecorder {
 
     /// What was recorded, as rows of a trace. A function that never ran has one row without hits.
     #[must_use]
-    pub fn into_builder(&self) -> TraceBuilder {
+    pub fn to_builder(&self) -> TraceBuilder {
         let calibration = self.started.finish();
         let origin = calibration.unix(Ticks(0)).0;
         let nanos = |ticks: u64| calibration.unix(Ticks(ticks)).0 - origin;

@@ -5,6 +5,8 @@ pub mod hotspan;
 pub mod lprof;
 pub mod memory;
 pub mod prof;
+pub mod memory_svg;
+pub mod mprof;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -38,6 +40,8 @@ pub static EXPORTERS: &[&dyn Exporter] = &[
     &memory::MemoryRaw(None),
     &prof::Prof,
     &lprof::Lprof,
+    &mprof::Mprof,
+    &memory_svg::MemorySvg,
 ];
 
 /// Writes a trace to a file, compressed when the name ends in `.gz` or `.zst`. The file appears whole or not at all.

@@ -6,6 +6,7 @@ mod broken;
 mod chrome_events;
 mod compression;
 mod corpus;
+mod lprof;
 mod real_traces;
 
 use std::io::Cursor;
@@ -44,5 +45,16 @@ fn check(content: impl Into<Vec<u8>>) -> Trace {
         again.losses().count(hotspan_store::Loss::TruncatedFile)
             == trace.losses().count(hotspan_store::Loss::TruncatedFile)
     );
+    trace
+}
+
+/// Reads content and proves that a .hotspan file loses nothing of it.
+#[track_caller]
+fn check_hotspan(content: impl Into<Vec<u8>>) -> Trace {
+    let trace = read(content).expect("readable");
+    let mut file = Vec::new();
+    hotspan_store::file::write_trace(&trace, &mut file).unwrap();
+    let again = read(file).expect("the .hotspan file is readable");
+    assert_eq!(first_difference(&trace, &again), None, ".hotspan round trip");
     trace
 }

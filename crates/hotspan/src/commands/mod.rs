@@ -10,6 +10,7 @@ pub(crate) mod info;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod ranks;
+pub(crate) mod record_memory;
 pub(crate) mod stats;
 mod stats_lines;
 pub(crate) mod steps;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::RecordMemory(arguments) => record_memory::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, output),
     }
 }

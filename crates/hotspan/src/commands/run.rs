@@ -74,8 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     line.clear();
     let status = status.map_err(|error| {
         let _ = fs::remove_dir(&spool);
-        let program = command.get_program().display();
-        CommandError::Usage(format!("{program} cannot be started: {error}"))
+        CommandError::Start { program: command.get_program().display().to_string(), error }
     })?;
     let ended = clock::unix_now();
 
@@ -104,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     drop(stderr);
     match launch::end_like(status) {
         0 => Ok(()),
-        code => Err(CommandError::Program(code)),
+        code => Err(CommandError::Ended(code)),
     }
 }
 

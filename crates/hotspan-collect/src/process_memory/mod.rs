@@ -1,0 +1,142 @@
+//! Memory over time of a command and all its children, as the kernel tells it. No process is ever stopped.
+//!
+//! [`run`] starts the command, samples its tree of processes until it ends, and hands its signals on; [`tree`] finds the
+//! processes; [`signals`] does the handing on. What was sampled becomes counters in a trace, one track a process.
+
+mod signals;
+mod tree;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hotspan_store::args::PendingArgs;
+use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder};
+use tree::{Reading, Tree};
+
+/// The category of the counters.
+pub const CATEGORY: &str = "process_memory";
+/// Their name.
+pub const COUNTER: &str = "Memory";
+
+/// How to sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The time between two samples.
+    pub interval: Duration,
+    /// Sample children too.
+    pub children: bool,
+    /// Read the proportional share (PSS) too, which counts shared pages once but costs milliseconds for large processes.
+    pub proportional: bool,
+}
+
+/// How the command ended, with what was sampled.
+#[derive(Debug)]
+pub struct Recording {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What was sampled.
+    pub builder: TraceBuilder,
+    /// How many times all processes were looked at.
+    pub rounds: u64,
+}
+
+impl Recording {
+    /// The exit code that stands for how the command ended; as shells do, 128 and the signal that killed it.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        let code = self.status.code().or_else(|| self.status.signal().map(|signal| 128 + signal));
+        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+    }
+}
+
+/// Runs a command and samples its memory until it ends.
+///
+/// # Errors
+/// When the command cannot be started.
+pub fn run(program: &OsString, arguments: &[OsString], options: Options) -> io::Result<Recording> {
+    let forwarding = signals::Forwarding::begin();
+    let child = Command::new(program).args(arguments).spawn()?;
+    forwarding.to(child.id());
+    let mut sampler = Sampler::new(child.id(), options);
+    let words = std::iter::once(program).chain(arguments).map(|word| word.to_string_lossy());
+    let command = words.collect::<Vec<_>>().join(" ");
+    sampler.builder.metadata.set("command", &serde_json::Value::from(command).to_string());
+    let status = sampler.until_end(child)?;
+    drop(forwarding);
+    Ok(Recording { status, builder: sampler.builder, rounds: sampler.rounds })
+}
+
+struct Sampler {
+    tree: Tree,
+    options: Options,
+    builder: TraceBuilder,
+    started: Instant,
+    rounds: u64,
+}
+
+impl Sampler {
+    fn new(root: u32, options: Options) -> Self {
+        let mut builder = TraceBuilder::new();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        builder.clock.base_unix = i64::try_from(now.as_nanos()).ok();
+        builder.source.format = "hotspan memory".to_owned();
+        Self {
+            tree: Tree::new(root, options.children, options.proportional),
+            options,
+            builder,
+            started: Instant::now(),
+            rounds: 0,
+        }
+    }
+
+    fn until_end(&mut self, mut child: Child) -> io::Result<ExitStatus> {
+        let (sender, ended) = channel();
+        let waiter = std::thread::spawn(move || sender.send(child.wait()));
+        let mut next = Instant::now();
+        let status = loop {
+            self.round();
+            // Rounds that are late are left out rather than made up for.
+            next = (next + self.options.interval).max(Instant::now());
+            match ended.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(status) => break status,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    break Err(io::Error::other("lost sight of the command"));
+                }
+            }
+        };
+        let _ = waiter.join();
+        status
+    }
+
+    /// Looks at every process once; all get the same time, so that they can be added up.
+    fn round(&mut self) {
+        let time = Timestamp(i64::try_from(self.started.elapsed().as_nanos()).unwrap_or(i64::MAX));
+        let readings = self.tree.read();
+        self.rounds += 1;
+        for reading in &readings {
+            self.add(time, reading);
+        }
+    }
+
+    fn add(&mut self, time: Timestamp, reading: &Reading) {
+        let builder = &mut self.builder;
+        let ident = Ident::Int(i64::from(reading.pid));
+        let process = builder.process(ident);
+        let name = builder.intern(&reading.name);
+        builder.process_mut(process).name = Some(name);
+        let track = builder.track(ident, ident);
+        let mut pending = PendingArgs::default();
+        builder.push_arg(&mut pending, Place::Args, b"rss", Arg::Int(reading.resident));
+        if let Some(proportional) = reading.proportional {
+            builder.push_arg(&mut pending, Place::Args, b"pss", Arg::Int(proportional));
+        }
+        let args = builder.commit_args(&mut pending);
+        let (name, category) = (builder.intern(COUNTER), builder.category(CATEGORY));
+        builder.push_counter(EventRow { time, name, category, track, args });
+    }
+}

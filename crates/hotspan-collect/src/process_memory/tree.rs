@@ -1,0 +1,128 @@
+//! A process and its children, found again at every look: new ones join, those that ended leave.
+//!
+//! A process that was seen once stays in sight when its parent ends and it gets another. One that is born and loses its
+//! parent between two looks is never seen.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::lines::page_size;
+
+/// The memory of a process at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub(super) pid: u32,
+    pub(super) name: String,
+    pub(super) resident: i64,
+    pub(super) proportional: Option<i64>,
+}
+
+/// What tells a process from a later one with the same number, and what it is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
+    started: u64,
+    name: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    known: BTreeMap<u32, Option<Known>>,
+    children: bool,
+    proportional: bool,
+}
+
+impl Tree {
+    pub(super) fn new(root: u32, children: bool, proportional: bool) -> Self {
+        Self { known: BTreeMap::from([(root, None)]), children, proportional }
+    }
+
+    /// Looks for new children, then reads every process that is still there.
+    pub(super) fn read(&mut self) -> Vec<Reading> {
+        if self.children {
+            let mut waiting: Vec<u32> = self.known.keys().copied().collect();
+            while let Some(pid) = waiting.pop() {
+                for child in children(pid) {
+                    if !self.known.contains_key(&child) {
+                        self.known.insert(child, None);
+                        waiting.push(child);
+                    }
+                }
+            }
+        }
+        let mut readings = Vec::with_capacity(self.known.len());
+        let proportional = self.proportional;
+        self.known.retain(|&pid, known| {
+            let Some(found) = identity(pid) else { return false };
+            // The number went to another process, which is none of ours.
+            if known.as_ref().is_some_and(|known| known.started != found.started) {
+                return false;
+            }
+            let resident = resident(pid);
+            // The name changes when the command replaces the shell or the copy of ourselves it was started by.
+            let name = found.name.clone();
+            *known = Some(found);
+            // A process that has ended and waits to be noticed has no memory.
+            if let Some(resident) = resident.filter(|&resident| resident > 0) {
+                let proportional = proportional.then(|| proportional_share(pid)).flatten();
+                readings.push(Reading { pid, name, resident, proportional });
+            }
+            true
+        });
+        readings
+    }
+}
+
+/// The children of all threads of a process.
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists =
+        threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+fn identity(pid: u32) -> Option<Known> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may contain anything, parentheses too.
+    let (start, end) = (stat.find('(')?, stat.rfind(')')?);
+    let started = stat.get(end + 1..)?.split_ascii_whitespace().nth(19)?.parse().ok()?;
+    Some(Known { started, name: stat.get(start + 1..end)?.to_owned() })
+}
+
+fn resident(pid: u32) -> Option<i64> {
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: i64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages.saturating_mul(page_size()))
+}
+
+fn proportional_share(pid: u32) -> Option<i64> {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kilobytes: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes.saturating_mul(1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sees_itself_and_a_child_and_notices_its_end() {
+        let mut tree = Tree::new(std::process::id(), true, true);
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let readings = tree.read();
+        let own = readings.iter().find(|reading| reading.pid == std::process::id()).unwrap();
+        assert!(own.resident > 1 << 20, "{own:?}");
+        assert!(own.proportional.is_some_and(|share| share > 0 && share <= own.resident), "{own:?}");
+        assert!(readings.iter().any(|reading| reading.pid == child.id()), "{readings:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!tree.read().iter().any(|reading| reading.pid == child.id()));
+    }
+
+    #[test]
+    fn a_process_that_never_was_has_no_readings() {
+        assert_eq!(Tree::new(u32::MAX - 1, true, false).read(), []);
+    }
+}

@@ -1,0 +1,45 @@
+//! memory_profiler's `mprof` files, for `mprof plot` and `mprof peak`.
+
+use std::io::{self, Write};
+
+use hotspan_analyze::process_memory::process_memory;
+use hotspan_store::{Bytes, Timestamp, Trace};
+
+use super::Exporter;
+
+/// The exporter of `mprof` files.
+pub struct Mprof;
+
+impl Exporter for Mprof {
+    fn name(&self) -> &'static str {
+        "mprof"
+    }
+
+    fn help(&self) -> &'static str {
+        "memory of processes over time, for mprof plot"
+    }
+
+    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
+        let command = trace.metadata().value("command");
+        let command = command.as_ref().and_then(|value| value.as_str()).unwrap_or("unknown");
+        // One line each: a command may contain line ends.
+        writeln!(output, "CMDLINE {}", command.replace(['\n', '\r'], " "))?;
+        let memory = process_memory(trace);
+        let origin = trace.clock().unix_origin().unwrap_or(0);
+        let seconds = |time: Timestamp| origin.saturating_add(time.0) as f64 / 1e9;
+        let mebibytes = |bytes: Bytes| bytes.0 as f64 / f64::from(1 << 20);
+        let mut lines: Vec<(Timestamp, usize, Bytes)> = Vec::new();
+        for (index, process) in memory.processes.iter().enumerate() {
+            lines.extend(process.points.iter().map(|&(time, bytes)| (time, index, bytes)));
+        }
+        lines.sort_unstable();
+        for (time, index, bytes) in lines {
+            let (amount, moment) = (mebibytes(bytes), seconds(time));
+            match index {
+                0 => writeln!(output, "MEM {amount:.6} {moment:.4}")?,
+                _ => writeln!(output, "CHLD {} {amount:.6} {moment:.4}", memory.processes[index].pid)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! line_profiler's files: real ones of all pickle protocols, hostile ones, and mutations of both.
+
+use std::path::Path;
+
+use hotspan_analyze::lines::{LineReportOptions, line_functions, line_report, line_table};
+use hotspan_formats::Exporter;
+use hotspan_formats::export::lprof::Lprof;
+use hotspan_store::Trace;
+
+use crate::{check_hotspan, read};
+
+fn corpus() -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/lprof");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .expect("the corpus is part of the repository")
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap()))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 10, "the corpus has {} files", files.len());
+    files
+}
+
+fn written(trace: &Trace) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Lprof.write(trace, &mut bytes).unwrap();
+    bytes
+}
+
+/// Reads content; what can be read can be shown, and survives an export.
+fn exercise(content: &[u8]) -> bool {
+    let Ok(trace) = read(content) else { return false };
+    let _ = line_report(&trace, &LineReportOptions::default(), &|_| None);
+    let _ = line_table(&trace);
+    let first = written(&trace);
+    let again = read(first.clone()).expect("the export is readable");
+    assert_eq!(written(&again), first);
+    true
+}
+
+#[test]
+fn every_protocol_says_the_same() {
+    for (name, content) in corpus().into_iter().filter(|(name, _)| name.starts_with("protocol_")) {
+        let trace = check_hotspan(content);
+        let functions = line_functions(&trace);
+        assert_eq!(trace.source().format, "line_profiler", "{name}");
+        let names: Vec<_> =
+            functions.iter().map(|function| (function.file.as_str(), function.first_line, function.name.as_str())).collect();
+        assert_eq!(names, [("a.py", 1, "f"), ("b é.py", 7, "C.g")], "{name}");
+        let rows: Vec<_> = functions[0].lines.iter().map(|row| (row.line, row.hits, row.time.0)).collect();
+        assert_eq!(rows, [(2, 3, 1_000_000), (3, 1, (1 << 40) * 1000)], "{name}");
+        assert_eq!(functions[1].lines, [], "{name}");
+    }
+}
+
+#[test]
+fn some_are_readable_and_hostile_ones_are_refused() {
+    let readable: Vec<_> =
+        corpus().into_iter().filter(|(_, content)| exercise(content)).map(|(name, _)| name).collect();
+    let expected = [
+        "float_times.lprof",
+        "huge_line.lprof",
+        "line_profiler_5.lprof",
+        "protocol_2.lprof",
+        "protocol_3.lprof",
+        "protocol_4.lprof",
+        "protocol_5.lprof",
+    ];
+    assert_eq!(readable, expected);
+}
+
+#[test]
+fn mutations_of_the_corpus_are_read_without_a_panic() {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below.max(1) as u64) as usize
+    };
+    for (_, content) in corpus() {
+        for _ in 0..400 {
+            let mut content = content.clone();
+            for _ in 0..=random(4) {
+                let at = random(content.len());
+                match random(3) {
+                    0 => content.truncate(at.max(2)),
+                    1 => {
+                        let end = (at + random(12)).min(content.len());
+                        content.drain(at..end);
+                    }
+                    _ => {
+                        if let Some(byte) = content.get_mut(at) {
+                            *byte ^= 1 << random(8);
+                        }
+                    }
+                }
+            }
+            exercise(&content);
+        }
+    }
+}

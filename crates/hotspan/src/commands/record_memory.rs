@@ -1,0 +1,86 @@
+//! `hotspan record --memory -- command`: the memory of a command and its children over time.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hotspan_analyze::process_memory::process_memory;
+use hotspan_collect::process_memory::{self, Options};
+use hotspan_formats::export::{chrome, hotspan, memory_svg, mprof};
+use hotspan_formats::{Exporter, save};
+
+use crate::error::CommandError;
+use crate::present;
+use crate::progress::say;
+
+const EXAMPLES: &str = "\
+Examples:
+  hotspan record --memory -o memory.svg -- python train.py     # a plot
+  hotspan record --memory -o memory.hotspan -- python train.py # a trace
+  hotspan record --memory -o mprofile.dat -- python train.py   # for mprof plot";
+
+/// The file that is written when nobody says.
+const DEFAULT_OUTPUT: &str = "memory.hotspan";
+const SHORTEST_INTERVAL: f64 = 0.001;
+
+/// Record the memory of a command and its children over time
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The file to write: .svg is a plot, .dat is mprof's, .json a Chrome trace, anything else a .hotspan trace
+    #[arg(short, long, value_name = "FILE", default_value = DEFAULT_OUTPUT)]
+    pub(crate) output: PathBuf,
+    /// Seconds between two samples
+    #[arg(short = 'T', long, value_name = "SECONDS", default_value_t = 0.1)]
+    pub(crate) interval: f64,
+    /// Leave children out
+    #[arg(long)]
+    pub(crate) no_children: bool,
+    /// Read the proportional share (PSS) of each process too; slow for large ones
+    #[arg(long)]
+    pub(crate) pss: bool,
+    /// The command, after --
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Runs the command to its end and writes what it took. The command's exit code becomes ours.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let Some((program, rest)) = arguments.command.split_first() else {
+        return Err(CommandError::Usage("there is no command to run".to_owned()));
+    };
+    if !arguments.interval.is_finite() || arguments.interval < SHORTEST_INTERVAL {
+        let message = format!("the interval must be at least {SHORTEST_INTERVAL} s");
+        return Err(CommandError::Usage(message));
+    }
+    let options = Options {
+        interval: Duration::try_from_secs_f64(arguments.interval).unwrap_or(Duration::MAX),
+        children: !arguments.no_children,
+        proportional: arguments.pss,
+    };
+    let started = |error| CommandError::Start { program: program.to_string_lossy().into_owned(), error };
+    let recording = process_memory::run(program, rest, options).map_err(started)?;
+    let code = recording.exit_code();
+    let rounds = recording.rounds;
+    let trace = recording.builder.finish();
+    save(&trace, exporter(&arguments.output), &arguments.output)?;
+    let memory = process_memory(&trace);
+    say(present::text(&memory.report()).trim_end());
+    let peak = memory
+        .peak
+        .map_or_else(String::new, |(time, bytes)| format!("; peak {bytes} at {:.2} s", time.0 as f64 / 1e9));
+    say(&format!("wrote {} ({rounds} samples{peak})", arguments.output.display()));
+    if code == 0 { Ok(()) } else { Err(CommandError::Ended(code)) }
+}
+
+/// The format that a name asks for; what comes after the last dot but a compression.
+fn exporter(path: &Path) -> &'static dyn Exporter {
+    let name = path.to_string_lossy();
+    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    match name.rsplit('.').next() {
+        Some("svg") => &memory_svg::MemorySvg,
+        Some("dat") => &mprof::Mprof,
+        Some("json") => &chrome::Chrome,
+        _ => &hotspan::Hotspan,
+    }
+}

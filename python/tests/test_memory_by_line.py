@@ -1,0 +1,159 @@
+"""Memory by line: the tables of memory_profiler, with known allocations on known lines."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hotspan
+from hotspan.memory import MemoryProfiler, memory_usage, show_results
+from pythons import MINORS, environment, find_python
+
+PROGRAM = """\
+@profile
+def work():
+    small = 1
+    large = bytearray(50 << 20)
+    for i in range(3):
+        small += i
+    def inner(x):
+        return x + 1
+    inner(3)
+    del large
+    return small
+
+
+@profile
+def numbers(n):
+    for i in range(n):
+        yield i
+
+
+work()
+list(numbers(2))
+work()
+"""
+ROW = re.compile(r"^ *(\d+) +(-?[0-9.]+) MiB +(-?[0-9.]+) MiB +(\d+)   ", re.MULTILINE)
+
+
+def run(python: Path | str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(python), *arguments]
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=60, cwd=cwd, env=environment()
+    )
+
+
+def table(text: str) -> dict[int, tuple[float, float, int]]:
+    return {
+        int(line): (float(memory), float(more), int(count)) for line, memory, more, count in ROW.findall(text)
+    }
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_known_allocations_are_on_their_lines(minor: int, tmp_path: Path) -> None:
+    python = find_python(minor)
+    if python is None:
+        pytest.skip(f"there is no Python 3.{minor} here")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    ended = run(python, "-m", "hotspan.memory", "program.py", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    rows = table(ended.stdout)
+    assert rows[4][1] == pytest.approx(100, abs=2), "twice 50 MiB"
+    assert rows[10][1] == pytest.approx(-100, abs=2)
+    assert rows[4][0] == pytest.approx(rows[3][0] + 50, abs=3)
+    counts = {line: count for line, (_, _, count) in rows.items()}
+    assert counts == {1: 2, 3: 2, 4: 2, 5: 8, 6: 6, 7: 4, 8: 2, 9: 2, 10: 2, 11: 2, 14: 1, 16: 3, 17: 4}
+
+
+def test_the_table_is_memory_profilers(tmp_path: Path) -> None:
+    pytest.importorskip("memory_profiler")
+    # memory_profiler sees a generator only while another profiled function runs.
+    (tmp_path / "program.py").write_text(PROGRAM.replace("list(numbers(2))\n", ""))
+    theirs = run(sys.executable, "-m", "memory_profiler", "program.py", cwd=tmp_path)
+    ours = run(sys.executable, "-m", "hotspan.memory", "program.py", cwd=tmp_path)
+    assert theirs.returncode == ours.returncode == 0, ours.stderr
+
+    def without_amounts(text: str) -> str:
+        return re.sub(r" +-?[0-9.]+ MiB", lambda found: "?".rjust(len(found[0])), text)
+
+    assert without_amounts(ours.stdout) == without_amounts(theirs.stdout)
+
+
+def test_the_decorator_prints_after_each_call() -> None:
+    stream = io.StringIO()
+
+    @hotspan.profile_memory(stream=stream, precision=4)
+    def work(size: int) -> int:
+        block = bytearray(size)
+        return len(block)
+
+    assert work(20 << 20) == 20 << 20
+    assert work(30 << 20) == 30 << 20
+    tables = stream.getvalue().split("Filename: ")[1:]
+    first = work.__wrapped__.__code__.co_firstlineno  # type: ignore[attr-defined]
+    grown = [table(text)[first + 2][1] for text in tables]
+    assert grown == [pytest.approx(20, abs=1), pytest.approx(30, abs=1)]
+    assert re.search(r"\d\.\d{4} MiB", tables[0])
+
+
+def test_a_profiler_can_be_asked() -> None:
+    def work() -> int:
+        return 1
+
+    profiler = MemoryProfiler()
+    profiler(work)()
+    with profiler:
+        work()
+    trace = profiler.trace()
+    assert trace.counts["spans"] == 0
+    stream = io.StringIO()
+    show_results(profiler, stream)
+    assert [count for _, _, count in table(stream.getvalue()).values()] == [2, 2]
+    with pytest.raises(ValueError, match="tracemalloc"):
+        MemoryProfiler(backend="tracemalloc")
+
+
+def test_saved_and_shown_again(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    ended = run(sys.executable, "-m", "hotspan.memory", "-o", "out.hotspan", "program.py", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    shown = run(sys.executable, "-m", "hotspan", "stats", "out.hotspan", cwd=tmp_path)
+    assert table(shown.stdout)[4][1] == pytest.approx(100, abs=2), shown.stderr
+
+
+def test_memory_usage_of_a_call_and_of_a_process() -> None:
+    def work(size: int, factor: int = 1) -> int:
+        block = bytearray(size * factor)
+        memory_usage(-1, interval=0.02, timeout=0.1)
+        return len(block)
+
+    samples, value = memory_usage((work, (20 << 20,), {"factor": 2}), interval=0.01, retval=True)
+    assert value == 40 << 20
+    assert max(samples) - samples[0] == pytest.approx(40, abs=3)
+    highest = memory_usage((work, (20 << 20,)), interval=0.01, max_usage=True)
+    assert highest > samples[0] + 15
+    assert len(memory_usage(-1, interval=0.01, timeout=0.05)) == 5
+    child = subprocess.Popen([sys.executable, "-c", "import time; x = bytearray(30 << 20); time.sleep(0.3)"])
+    with child:
+        assert max(memory_usage(child, interval=0.02)) > 30
+    (memory, moment), *_ = memory_usage(-1, timestamps=True)
+    assert memory > 1
+    assert moment > 1.7e9
+
+
+def test_programs_end_as_they_would(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import sys\n@profile\ndef f():\n    sys.exit(9)\nf()\n")
+    ended = run(sys.executable, "-m", "hotspan.memory", "script.py", cwd=tmp_path)
+    assert ended.returncode == 9
+    assert 4 in table(ended.stdout)
+    assert run(sys.executable, "-m", "hotspan.memory", "missing.py", cwd=tmp_path).returncode == 2
+    script.write_text("def f(:\n")
+    ended = run(sys.executable, "-m", "hotspan.memory", "script.py", cwd=tmp_path)
+    assert ended.returncode == 1
+    assert "SyntaxError" in ended.stderr
