@@ -14,11 +14,14 @@
 //! | [`averages`] | torch's `key_averages()` |
 //! | [`table()`] | torch's `.table()`, as text |
 //! | [`mod@kernels`] | device time by kernel |
+//! | [`mod@call_tree`] | which function called which, from samples or spans |
+//! | [`sampled`] | functions, lines and calls by their samples |
 //! | [`mod@summary`] | what is in the trace |
 
 #![forbid(unsafe_code)]
 
 pub mod averages;
+pub mod call_tree;
 pub mod events;
 pub mod flops;
 pub mod kernels;
@@ -27,12 +30,16 @@ pub mod memory;
 pub mod memory_timeline;
 pub mod nesting;
 pub mod report;
+pub mod sampled;
 pub mod summary;
 pub mod table;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
+pub use call_tree::{CallTree, ShowOptions, TreeOptions, TreeSource, call_tree};
 pub use kernels::{KernelRow, Kernels, kernels};
 pub use memory_timeline::{DeviceTimeline, memory_timeline};
+pub use report::tree::{Tree, TreeRow};
 pub use report::{Align, Cell, Column, Table, Unit};
+pub use sampled::{SampledTimes, calls_of_samples};
 pub use summary::{Summary, summary};
 pub use table::{TableError, TableOptions, TimeUnit, table};

@@ -1,6 +1,6 @@
 //! Collectors: what records a running program, one folder per source.
 //!
-//! [`torch`] records operators, autograd nodes, user ranges and allocations. [`clock`] relates the cheap counter of
+//! [`torch`] records operators, autograd nodes, user ranges and allocations; [`sampler`] looks into running Python processes. [`clock`] relates the cheap counter of
 //! the processor to wall time; [`buffer`] is the memory that running threads write to without waiting for anyone. What
 //! was recorded becomes a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
 //!
@@ -8,4 +8,8 @@
 
 pub mod buffer;
 pub mod clock;
+#[cfg(target_os = "linux")]
+pub mod sampler;
+#[cfg(target_os = "linux")]
+pub mod terminal;
 pub mod torch;

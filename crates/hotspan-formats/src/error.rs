@@ -64,9 +64,9 @@ impl OpenError {
             ImportError::Empty => {
                 Some("the profiler may not have finished writing; wait for it to exit and try again")
             }
-            ImportError::UnknownFormat { .. } => {
-                Some("hotspan opens Kineto and Chrome traces (.json, .json.gz, .json.zst) and .hotspan files")
-            }
+            ImportError::UnknownFormat { .. } => Some(
+                "hotspan opens Kineto and Chrome traces (.json, .json.gz, .json.zst), speedscope and collapsed stacks, and .hotspan files",
+            ),
             ImportError::NotATrace { .. } => Some(
                 "a trace is written by torch.profiler's export_chrome_trace or tensorboard_trace_handler and has a \"traceEvents\" list",
             ),

@@ -2,10 +2,12 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, doctor, export, info, stats};
+use crate::commands::{completions, doctor, export, info, stats, tree};
+#[cfg(target_os = "linux")]
+use crate::commands::{dump, record, top};
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine, 1 failed, 2 wrong usage.";
+Exit codes: 0 fine, 1 failed, 2 wrong usage; `record -- command` ends with the code of the command.";
 
 /// A profiler for PyTorch and Python programs.
 #[derive(Debug, Parser)]
@@ -18,6 +20,13 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Stats(stats::Arguments),
+    Tree(tree::Arguments),
+    #[cfg(target_os = "linux")]
+    Record(record::Arguments),
+    #[cfg(target_os = "linux")]
+    Top(top::Arguments),
+    #[cfg(target_os = "linux")]
+    Dump(dump::Arguments),
     Info(info::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),

@@ -35,6 +35,21 @@ pub enum CommandError {
     /// What recording needs is not all there.
     #[error("{0}")]
     Doctor(String),
+    /// A process cannot be sampled.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Sampler(#[from] hotspan_collect::sampler::SamplerError),
+    /// A program could not be started.
+    #[error("failed to start {program}: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// All went well here; the program that was recorded ended with this code, and so do we.
+    #[error("the program ended with code {0}")]
+    Exit(u8),
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
@@ -46,16 +61,20 @@ impl CommandError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Open(error) => error.hint(),
+            #[cfg(target_os = "linux")]
+            Self::Sampler(error) => error.hint(),
+            Self::Start { .. } => Some("check the command after `--`, and that it is on the PATH"),
             Self::NoTraces(_) => Some("traces end in .json, .json.gz, .json.zst or .hotspan"),
             _ => None,
         }
     }
 
-    /// The program's exit code: 2 for wrong usage, 1 for everything else.
+    /// The program's exit code: 2 for wrong usage, that of a recorded program, 1 for everything else.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Table(TableError::UnknownSortKey { .. }) | Self::Usage(_) => 2,
+            Self::Exit(code) => *code,
             _ => 1,
         }
     }

@@ -38,6 +38,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(()) => 0,
         // Whoever read our output has seen enough.
         Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(CommandError::Exit(code)) => code,
         Err(error) => {
             error::report(&error);
             error.exit_code()

@@ -1,7 +1,12 @@
 //! Exporters: one file per format.
 
 pub mod chrome;
+mod chrome_samples;
+pub mod collapsed;
+pub mod flamegraph;
+pub(crate) mod frame_text;
 pub mod hotspan;
+pub mod speedscope;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -27,7 +32,13 @@ pub trait Exporter: Sync {
 }
 
 /// All exporters.
-pub static EXPORTERS: &[&dyn Exporter] = &[&chrome::Chrome, &hotspan::Hotspan];
+pub static EXPORTERS: &[&dyn Exporter] = &[
+    &chrome::Chrome,
+    &hotspan::Hotspan,
+    &flamegraph::FLAMEGRAPH,
+    &collapsed::COLLAPSED,
+    &speedscope::Speedscope,
+];
 
 /// Writes a trace to a file, compressed when the name ends in `.gz` or `.zst`. The file appears whole or not at all.
 ///

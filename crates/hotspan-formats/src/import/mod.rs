@@ -1,7 +1,10 @@
 //! Importers: one file per format, found by content.
 
 pub mod chrome;
+pub mod collapsed;
 pub mod hotspan;
+pub mod speedscope;
+mod stacks;
 
 use std::io::Read;
 use std::path::Path;
@@ -38,7 +41,8 @@ pub trait Importer: Sync {
 }
 
 /// All importers; the order is the order of asking.
-pub static IMPORTERS: &[&dyn Importer] = &[&hotspan::Hotspan, &chrome::Chrome];
+pub static IMPORTERS: &[&dyn Importer] =
+    &[&hotspan::Hotspan, &speedscope::Speedscope, &chrome::Chrome, &collapsed::Collapsed];
 
 /// Opens a trace of any known format.
 ///

@@ -2,9 +2,16 @@
 
 pub(crate) mod completions;
 pub(crate) mod doctor;
+#[cfg(target_os = "linux")]
+pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod info;
+#[cfg(target_os = "linux")]
+pub(crate) mod record;
 pub(crate) mod stats;
+#[cfg(target_os = "linux")]
+pub(crate) mod top;
+pub(crate) mod tree;
 
 use std::io::Write;
 
@@ -15,6 +22,13 @@ use crate::error::CommandError;
 pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), CommandError> {
     match command {
         Command::Stats(arguments) => stats::run(&arguments, output),
+        Command::Tree(arguments) => tree::run(&arguments, output),
+        #[cfg(target_os = "linux")]
+        Command::Record(arguments) => record::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Top(arguments) => top::run(&arguments, output),
+        #[cfg(target_os = "linux")]
+        Command::Dump(arguments) => dump::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

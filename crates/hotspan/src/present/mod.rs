@@ -4,11 +4,13 @@ mod csv;
 mod json;
 mod markdown;
 mod text;
+mod tree;
 
 use hotspan_analyze::{Cell, Table};
 
 pub(crate) use json::rows as json_rows;
 pub(crate) use text::printable;
+pub(crate) use tree::{json as tree_json, render as tree};
 
 /// How data is written to stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
