@@ -95,7 +95,7 @@ mod tests {
         let mappings = super::super::maps::mapped_files(own).unwrap();
         let library = mappings.iter().find(|mapping| mapping.path.contains("libc.so")).unwrap();
         let found = symbols(Path::new(&library.path), &["getpid", "no_such_function"]).unwrap();
-        let expected = libc::getpid as usize as u64 - library.base.0;
+        let expected = libc::getpid as *const () as u64 - library.base.0;
         assert_eq!(found, [Some(Symbol { offset: expected, absolute: false }), None]);
         assert_eq!(symbols(Path::new("/proc/self/maps"), &["x"]).unwrap(), [None]);
     }

@@ -40,7 +40,7 @@ impl Lines {
         let (mut offset, mut line) = (0_u32, i64::from(first_line));
         for pair in table.chunks_exact(2) {
             offset += u32::from(pair[0]);
-            line += i64::from(pair[1].cast_signed());
+            line += i64::from(pair[1] as i8);
             self.push(offset, line);
         }
     }
@@ -48,7 +48,7 @@ impl Lines {
     fn pairs(&mut self, table: &[u8], first_line: u32) {
         let (mut offset, mut line) = (0_u32, i64::from(first_line));
         for pair in table.chunks_exact(2) {
-            let step = pair[1].cast_signed();
+            let step = pair[1] as i8;
             if step == i8::MIN {
                 self.push(offset, 0);
             } else {

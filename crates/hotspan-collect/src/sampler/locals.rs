@@ -91,11 +91,8 @@ fn integer(objects: &Objects<'_>, value: Address, minor: u8) -> Result<String, S
     let layout = objects.layout;
     let header = objects.memory.bytes(value, layout.integer_digits)?;
     let tag = word_at(&header, layout.integer_tag);
-    let (count, negative) = if minor >= 12 {
-        (tag >> 3, tag & 3 == 2)
-    } else {
-        (tag.cast_signed().unsigned_abs(), tag.cast_signed() < 0)
-    };
+    let (count, negative) =
+        if minor >= 12 { (tag >> 3, tag & 3 == 2) } else { ((tag as i64).unsigned_abs(), (tag as i64) < 0) };
     let sign = if negative { "-" } else { "" };
     if count > 4 {
         return Ok(format!("{sign}<an integer of {} bits>", count.saturating_mul(30)));

@@ -55,11 +55,8 @@ pub(super) fn integer(
     let layout = objects.layout;
     let tag = objects.memory.word(address.plus(layout.integer_tag as u64))?;
     // Before 3.12 the count of digits, with the sign; from then on shifted, with the sign in the lowest bits.
-    let (count, negative) = if minor >= 12 {
-        (tag >> 3, tag & 3 == 2)
-    } else {
-        (tag.cast_signed().unsigned_abs(), tag.cast_signed() < 0)
-    };
+    let (count, negative) =
+        if minor >= 12 { (tag >> 3, tag & 3 == 2) } else { ((tag as i64).unsigned_abs(), (tag as i64) < 0) };
     if negative || count > 3 {
         return Ok(None);
     }

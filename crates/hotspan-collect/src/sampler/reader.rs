@@ -25,6 +25,7 @@ const STATE_BELIEVED: Duration = Duration::from_millis(50);
 const NAMES_AGAIN: Duration = Duration::from_millis(200);
 const MOST_THREADS: usize = 1 << 14;
 const MOST_INTERPRETERS: usize = 64;
+const MOST_ROOTS: usize = 512;
 const DEEPEST: usize = 1 << 16;
 const ATTEMPTS: usize = 3;
 /// Threads whose files under `/proc` stay open between two looks.
@@ -67,6 +68,10 @@ pub struct Reader {
     threads: Vec<Known>,
     names: HashMap<u64, String>,
     named: Option<Instant>,
+    /// Small pieces that every walk needs: the heads of lists, the interpreter's lock.
+    roots: Vec<Span>,
+    /// How many of `pieces` are those.
+    root_pieces: usize,
     pieces: Vec<Piece>,
     buffer: Vec<u8>,
     scratch: Scratch,
@@ -101,6 +106,8 @@ impl Reader {
             threads: Vec::new(),
             names: HashMap::new(),
             named: None,
+            roots: Vec::new(),
+            root_pieces: 0,
             pieces: Vec::new(),
             buffer: Vec::new(),
             scratch: Scratch::default(),
@@ -132,6 +139,13 @@ impl Reader {
             pieces.push(Piece { address, length, at, read: false });
             at += length;
         };
+        if self.roots.len() > MOST_ROOTS {
+            self.roots.clear();
+        }
+        for root in &self.roots {
+            add(&mut self.pieces, root.start, root.length);
+        }
+        self.root_pieces = self.roots.len();
         for thread in &mut self.threads {
             let first = self.pieces.len();
             add(&mut self.pieces, thread.address, length);
@@ -146,20 +160,30 @@ impl Reader {
         self.memory.read_pieces(&mut self.pieces, &mut self.buffer)
     }
 
+    /// A number that every walk needs: fetched with all else from the second time on.
+    fn root(&mut self, address: Address) -> Result<u64, SamplerError> {
+        let view = View { pieces: &self.pieces[..self.root_pieces], buffer: &self.buffer };
+        if let Some(bytes) = view.get(address, 8) {
+            return Ok(word_at(bytes, 0));
+        }
+        self.roots.push(Span { start: address, length: 8 });
+        self.memory.word(address)
+    }
+
     /// Follows the lists of interpreters and threads; `scratch.order` then has the threads that live, and who holds the lock.
     fn follow(&mut self) -> Result<Address, SamplerError> {
         let layout = self.interpreter.layout;
         let runtime = self.interpreter.runtime;
         let known = self.threads.len();
         self.scratch.order.clear();
-        let head = self.memory.pointer(runtime.plus(layout.interpreters as u64))?;
+        let head = Address(self.root(runtime.plus(layout.interpreters as u64))?);
         let mut state = head;
         for _ in 0..MOST_INTERPRETERS {
             if state.is_null() {
                 break;
             }
             let holder = self.gil_holder(layout.gil, state)?;
-            let mut thread = self.memory.pointer(state.plus(layout.interpreter_threads as u64))?;
+            let mut thread = Address(self.root(state.plus(layout.interpreter_threads as u64))?);
             while !thread.is_null() {
                 if self.scratch.order.len() >= MOST_THREADS {
                     return Err(self.memory.unreadable("the list of threads"));
@@ -185,23 +209,22 @@ impl Reader {
                 self.scratch.order.push((index, holder == thread));
                 thread = Address(next);
             }
-            state = self.memory.pointer(state.plus(layout.interpreter_next as u64))?;
+            state = Address(self.root(state.plus(layout.interpreter_next as u64))?);
         }
         Ok(head)
     }
 
-    fn gil_holder(&self, gil: GilPlace, state: Address) -> Result<Address, SamplerError> {
+    fn gil_holder(&mut self, gil: GilPlace, state: Address) -> Result<Address, SamplerError> {
         match gil {
             GilPlace::None => Ok(Address(0)),
-            GilPlace::Runtime(offset) => self.memory.pointer(self.interpreter.runtime.plus(offset as u64)),
+            GilPlace::Runtime(offset) => self.root(self.interpreter.runtime.plus(offset as u64)).map(Address),
             GilPlace::Interpreter { lock, holder, locked } => {
-                let lock = self.memory.pointer(state.plus(lock as u64))?;
+                let lock = Address(self.root(state.plus(lock as u64))?);
                 if lock.is_null() {
                     return Ok(Address(0));
                 }
-                let bytes = self.memory.bytes(lock, holder.max(locked) + 8)?;
-                let held = half_at(&bytes, locked) == 1;
-                Ok(Address(if held { word_at(&bytes, holder) } else { 0 }))
+                let held = self.root(lock.plus(locked as u64))? as u32 == 1;
+                Ok(Address(if held { self.root(lock.plus(holder as u64))? } else { 0 }))
             }
         }
     }

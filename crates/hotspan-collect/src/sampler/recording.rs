@@ -301,7 +301,7 @@ impl Recording {
     }
 
     fn track(&mut self, process: ProcessNumber, sample: &ThreadSample) -> TrackId {
-        let number = sample.number.map_or(sample.ident.cast_signed(), |number| i64::from(number.0));
+        let number = sample.number.map_or(sample.ident as i64, |number| i64::from(number.0));
         let process_ident = Ident::Int(i64::from(process.0));
         let track = self.builder.track(process_ident, Ident::Int(number));
         let name = self.builder.intern(&sample.name);

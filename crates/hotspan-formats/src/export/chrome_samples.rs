@@ -9,6 +9,8 @@ pub(super) struct SampledSpan {
     pub(super) frame: FrameId,
     pub(super) time: Timestamp,
     pub(super) duration: Duration,
+    /// How many calls are around it.
+    depth: usize,
 }
 
 impl SampledSpan {
@@ -28,7 +30,7 @@ struct Thread {
     until: Timestamp,
 }
 
-/// All calls, in the order in which they end.
+/// All calls by thread, outer ones first: readers take the order of equal times for the nesting.
 pub(super) fn spans_of_samples(trace: &Trace) -> Vec<SampledSpan> {
     let profile = trace.profile();
     // Lines of one function are one call.
@@ -68,6 +70,7 @@ pub(super) fn spans_of_samples(trace: &Trace) -> Vec<SampledSpan> {
         let until = thread.until;
         close(&mut thread.open, 0, track, until, &mut spans);
     }
+    spans.sort_unstable_by_key(|span| (span.track, span.time, span.depth));
     spans
 }
 
@@ -81,6 +84,7 @@ fn close(
     while open.len() > keep
         && let Some((frame, time)) = open.pop()
     {
-        spans.push(SampledSpan { track, frame, time, duration: end.since(time).max(Duration::ZERO) });
+        let (depth, duration) = (open.len(), end.since(time).max(Duration::ZERO));
+        spans.push(SampledSpan { track, frame, time, duration, depth });
     }
 }

@@ -7,6 +7,7 @@ mod chrome_events;
 mod compression;
 mod corpus;
 mod real_traces;
+mod stacks;
 
 use std::io::Cursor;
 

@@ -131,7 +131,7 @@ fn launch(
     let [program, rest @ ..] = &arguments.command[..] else {
         return Err(CommandError::Usage("nothing to run after `--`".to_owned()));
     };
-    let start = |source| CommandError::Start { program: program.display().to_string(), source };
+    let start = |source| CommandError::Start { program: program.to_string_lossy().into_owned(), source };
     let mut child = Command::new(program).args(rest).spawn().map_err(start)?;
     let recording = match Recording::attach_to_new(ProcessNumber(child.id()), options) {
         Ok(recording) => Some(recording),
