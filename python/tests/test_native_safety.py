@@ -14,7 +14,7 @@ import pytest
 
 import hotspan
 from conftest import REPOSITORY
-from sampled_programs import BURN, VERSIONS, interpreter, names, run
+from native_programs import BURN, VERSIONS, interpreter, names, run
 
 
 def bootstrap(

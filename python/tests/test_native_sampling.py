@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hotspan
-from sampled_programs import BURN, VERSIONS, interpreter, names, run, samples, weight
+from native_programs import BURN, VERSIONS, interpreter, names, run, samples, weight
 
 SPLIT = (
     BURN

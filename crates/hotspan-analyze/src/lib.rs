@@ -35,6 +35,8 @@
 //! | [`mod@roofline`] | what operators would take at best |
 //! | [`mod@gpu`] | all of these on a trace |
 //! | [`mod@ranks`] | several traces of one job: who waits for whom |
+//! | [`mod@call_tree`] | which function called which, from samples or spans |
+//! | [`sampled`] | functions, lines and calls by their samples |
 //! | [`mod@summary`] | what is in the trace |
 //! | [`mod@wall_time`] | where the wall time of a program went, adding up to all of it |
 
@@ -45,6 +47,7 @@ pub mod averages;
 pub mod copies;
 pub mod device_work;
 pub mod diff;
+pub mod call_tree;
 pub mod events;
 pub mod flops;
 pub mod functions;
@@ -71,6 +74,7 @@ pub mod roofline;
 pub mod runtime_calls;
 pub mod steps;
 pub mod streams;
+pub mod sampled;
 pub mod summary;
 pub mod table;
 pub mod tensor_cores;
@@ -81,12 +85,15 @@ mod warm_up;
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use functions::Functions;
 pub use function_events::{FunctionEvent, FunctionEvents};
+pub use call_tree::{CallTree, ShowOptions, TreeOptions, TreeSource, call_tree};
 pub use kernels::{KernelRow, Kernels, kernels};
 pub use memory_blocks::MemoryDevice;
 pub use memory_category::MemoryCategory;
 pub use memory_timeline::{DeviceTimeline, memory_timeline};
 pub use overview::{Overview, overview};
 pub use report::{Align, Cell, Column, Line, Series, Table, Unit};
+pub use report::tree::{Tree, TreeRow};
+pub use sampled::{SampledTimes, calls_of_samples};
 pub use summary::{Summary, summary};
 pub use table::{TableError, TableOptions, TimeUnit, table};
 pub use wall_time::{Activity, WallTime, wall_time};

@@ -1,5 +1,7 @@
 //! How results are shown: typed cells in titled columns, so that presenters need not know the analyses.
 
+pub mod tree;
+
 use std::cmp::Ordering;
 
 use hotspan_store::{Bytes, Duration, Timestamp};

@@ -65,7 +65,8 @@ impl OpenError {
                 Some("the profiler may not have finished writing; wait for it to exit and try again")
             }
             ImportError::UnknownFormat { .. } => Some(
-                "hotspan opens Kineto and Chrome traces (.json, .json.gz, .json.zst), .hotspan files and .prof files",
+                "hotspan opens Kineto and Chrome traces (.json, .json.gz, .json.zst), .hotspan, .prof and .lprof files, speedscope \
+                 and collapsed stacks",
             ),
             ImportError::NotATrace { .. } => Some(
                 "a trace is written by torch.profiler's export_chrome_trace or tensorboard_trace_handler and has a \"traceEvents\" list",

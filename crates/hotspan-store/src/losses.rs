@@ -64,12 +64,17 @@ losses! {
     DeafThread: "deaf_thread", Repair, "threads that block the sampler's signal: their samples have no native frames";
     UnreadableFrame: "unreadable_frame", Repair, "Python frames left out of samples because their code was gone before it was read";
     UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
+    MissedSamples: "missed_samples", Loss, "moments at which no sample was taken because the sampler was busy or had no processor";
+    FailedSamples: "failed_samples", Loss, "samples of threads that could not be read because the process changed meanwhile";
     UnfinishedSpan: "unfinished_span", Repair, "spans without an end, closed at the last moment of the trace";
     RepairedString: "repaired_string", Repair, "strings with unescaped quotes, backslashes or control characters, read as meant";
     InvalidUtf8: "invalid_utf8", Repair, "strings with bytes that are not UTF-8, shown as U+FFFD";
     NotANumber: "not_a_number", Repair, "NaN or infinite values, kept as null";
     NegativeDuration: "negative_duration", Repair, "spans that end before they begin";
     BrokenStack: "broken_stack", Note, "samples whose native stack could not be followed to its beginning; Python frames are whole";
+    UnsteadySamples: "unsteady_samples", Repair, "samples of stacks that moved while they were read; their innermost frames may not belong together";
+    AssumedPeriod: "assumed_period", Note, "counts of a file without times, each taken as a sample 10 ms long";
+    LateSamples: "late_samples", Note, "samples taken more than half a period after their time";
     RoundedTime: "rounded_time", Note, "times finer than a nanosecond, rounded";
     MissingDuration: "missing_duration", Note, "complete events without a duration, taken as 0";
     KeptVerbatim: "kept_verbatim", Note, "events of a kind hotspan does not analyse (async, object, sample); kept and exported unchanged";

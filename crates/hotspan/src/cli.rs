@@ -5,7 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::commands::*;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 `advise --fail-on` found something; `run` ends as the program did.";
+Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 `advise --fail-on` found something;
+`run` and `record` end as the program did.";
 
 /// A profiler for PyTorch and Python programs.
 #[derive(Debug, Parser)]
@@ -23,6 +24,13 @@ pub(crate) enum Command {
     Steps(steps::Arguments),
     Gpu(gpu::Arguments),
     Ranks(ranks::Arguments),
+    Tree(tree::Arguments),
+    #[cfg(target_os = "linux")]
+    Record(record::Arguments),
+    #[cfg(target_os = "linux")]
+    Top(top::Arguments),
+    #[cfg(target_os = "linux")]
+    Dump(dump::Arguments),
     Info(info::Arguments),
     Advise(advise::Arguments),
     Diff(diff::Arguments),

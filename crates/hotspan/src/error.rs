@@ -38,13 +38,17 @@ pub enum CommandError {
     /// Rules that must not find anything did.
     #[error("found what --fail-on names: {0}")]
     Found(String),
+    /// A process cannot be sampled.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Sampler(#[from] hotspan_collect::sampler::SamplerError),
     /// A command could not be started.
-    #[error("failed to run {program}: {error}")]
+    #[error("failed to run {program}: {source}")]
     Start {
         /// The command.
         program: String,
         /// Why.
-        error: io::Error,
+        source: io::Error,
     },
     /// A command that was run ended with this code, and has said itself what there is to say.
     #[error("the command ended with exit code {0}")]
@@ -60,7 +64,9 @@ impl CommandError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Open(error) => error.hint(),
-            Self::Start { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+            #[cfg(target_os = "linux")]
+            Self::Sampler(error) => error.hint(),
+            Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("check the name, and that it is on PATH")
             }
             Self::NoTraces(_) => Some("traces end in .json, .json.gz, .json.zst, .hotspan, .prof or .lprof"),
@@ -74,7 +80,7 @@ impl CommandError {
         match self {
             Self::Ended(code) => *code,
             // As shells have it.
-            Self::Start { error, .. } if error.kind() == io::ErrorKind::NotFound => 127,
+            Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Self::Start { .. } => 126,
             Self::Table(TableError::UnknownSortKey { .. }) | Self::Usage(_) => 2,
             Self::Found(_) => 3,

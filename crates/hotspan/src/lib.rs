@@ -42,6 +42,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(()) => 0,
         // Whoever read our output has seen enough.
         Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(CommandError::Ended(code)) => code,
         Err(error) => {
             error::report(&error);
             error.exit_code()

@@ -1,12 +1,17 @@
 //! Exporters: one file per format.
 
 pub mod chrome;
+mod chrome_samples;
+pub mod collapsed;
+pub mod flamegraph;
+pub(crate) mod frame_text;
 pub mod hotspan;
 pub mod lprof;
 pub mod memory;
 pub mod prof;
 pub mod memory_svg;
 pub mod mprof;
+pub mod speedscope;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -42,6 +47,9 @@ pub static EXPORTERS: &[&dyn Exporter] = &[
     &lprof::Lprof,
     &mprof::Mprof,
     &memory_svg::MemorySvg,
+    &flamegraph::FLAMEGRAPH,
+    &collapsed::COLLAPSED,
+    &speedscope::Speedscope,
 ];
 
 /// Writes a trace to a file, compressed when the name ends in `.gz` or `.zst`. The file appears whole or not at all.

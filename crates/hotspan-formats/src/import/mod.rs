@@ -1,9 +1,12 @@
 //! Importers: one file per format, found by content.
 
 pub mod chrome;
+pub mod collapsed;
 pub mod hotspan;
 pub mod lprof;
 pub mod prof;
+pub mod speedscope;
+mod stacks;
 
 use std::io::Read;
 use std::path::Path;
@@ -40,7 +43,14 @@ pub trait Importer: Sync {
 }
 
 /// All importers; the order is the order of asking.
-pub static IMPORTERS: &[&dyn Importer] = &[&hotspan::Hotspan, &prof::Prof, &lprof::Lprof, &chrome::Chrome];
+pub static IMPORTERS: &[&dyn Importer] = &[
+    &hotspan::Hotspan,
+    &prof::Prof,
+    &lprof::Lprof,
+    &speedscope::Speedscope,
+    &chrome::Chrome,
+    &collapsed::Collapsed,
+];
 
 /// Opens a trace of any known format.
 ///

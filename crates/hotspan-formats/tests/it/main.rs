@@ -8,6 +8,7 @@ mod compression;
 mod corpus;
 mod lprof;
 mod real_traces;
+mod stacks;
 
 use std::io::Cursor;
 

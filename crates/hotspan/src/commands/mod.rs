@@ -4,6 +4,8 @@ pub(crate) mod advise;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+#[cfg(target_os = "linux")]
+pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod gpu;
 pub(crate) mod info;
@@ -14,6 +16,11 @@ pub(crate) mod record_memory;
 pub(crate) mod stats;
 mod stats_lines;
 pub(crate) mod steps;
+#[cfg(target_os = "linux")]
+pub(crate) mod record;
+#[cfg(target_os = "linux")]
+pub(crate) mod top;
+pub(crate) mod tree;
 
 use std::io::Write;
 
@@ -29,6 +36,13 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Steps(arguments) => steps::run(&arguments, output),
         Command::Gpu(arguments) => gpu::run(&arguments, output),
         Command::Ranks(arguments) => ranks::run(&arguments, output),
+        Command::Tree(arguments) => tree::run(&arguments, output),
+        #[cfg(target_os = "linux")]
+        Command::Record(arguments) => record::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Top(arguments) => top::run(&arguments, output),
+        #[cfg(target_os = "linux")]
+        Command::Dump(arguments) => dump::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
         Command::Advise(arguments) => advise::run(&arguments, output),
         Command::Diff(arguments) => diff::run(&arguments, output),

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         children: !arguments.no_children,
         proportional: arguments.pss,
     };
-    let started = |error| CommandError::Start { program: program.to_string_lossy().into_owned(), error };
+    let started = |source| CommandError::Start { program: program.to_string_lossy().into_owned(), source };
     let recording = process_memory::run(program, rest, options).map_err(started)?;
     let code = recording.exit_code();
     let rounds = recording.rounds;

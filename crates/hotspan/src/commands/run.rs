@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     line.clear();
     let status = status.map_err(|error| {
         let _ = fs::remove_dir(&spool);
-        CommandError::Start { program: command.get_program().display().to_string(), error }
+        CommandError::Start { program: command.get_program().display().to_string(), source: error }
     })?;
     let ended = clock::unix_now();
 

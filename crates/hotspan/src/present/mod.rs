@@ -6,6 +6,7 @@ mod json;
 mod markdown;
 mod sections;
 mod text;
+mod tree;
 
 use hotspan_analyze::{Cell, Table};
 
@@ -14,6 +15,7 @@ pub(crate) use advice::{advice_json, advice_markdown};
 pub(crate) use json::rows as json_rows;
 pub(crate) use sections::{print as sections, print_tables as tables};
 pub(crate) use text::printable;
+pub(crate) use tree::{json as tree_json, render as tree};
 
 /// How data is written to stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]

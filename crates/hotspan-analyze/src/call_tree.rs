@@ -1,0 +1,430 @@
+//! The call tree: which function called which, and how long each took, from whatever the trace has.
+//!
+//! Samples say it best and are taken where there are some. Without them the spans of the host do: Python functions, operators
+//! and annotations, nested as they ran, below the recorded call stack of an operator where it has one.
+
+use hashbrown::HashMap;
+use hotspan_store::{Duration, FrameKind, SampleState, SpanId, StackId, Trace, TrackId};
+
+use crate::events::{Events, Role};
+use crate::nesting::Nesting;
+use crate::report::tree::{Tree, TreeRow};
+
+/// What tells two nodes under one parent apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The function, operator or thread.
+    pub name: String,
+    /// Its file, where it has one.
+    pub file: String,
+    /// The line it begins at, or the line being executed where lines are told apart; 0 where unknown.
+    pub line: u32,
+    /// What kind of code it is.
+    pub kind: FrameKind,
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it is.
+    pub place: Place,
+    /// Its parent; `None` for the outermost.
+    pub parent: Option<usize>,
+    /// What it called, longest first.
+    pub children: Vec<usize>,
+    /// Its own time.
+    pub own: Duration,
+    /// Its own time and that of all it called.
+    pub total: Duration,
+    /// Samples or calls that ended here.
+    pub count: u64,
+}
+
+/// What the tree is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeSource {
+    /// Samples of threads.
+    Samples,
+    /// Spans of the host.
+    Spans,
+    /// The trace has neither.
+    Nothing,
+}
+
+/// How to build the tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeOptions {
+    /// Tell lines of a function apart.
+    pub lines: bool,
+    /// Put each thread at the root.
+    pub threads: bool,
+    /// Leave out samples of threads that waited.
+    pub busy_only: bool,
+}
+
+/// The tree. Parents come before their children.
+#[derive(Clone, Debug)]
+pub struct CallTree {
+    /// All nodes.
+    pub nodes: Vec<Node>,
+    /// The outermost ones, longest first.
+    pub roots: Vec<usize>,
+    /// The time of all roots.
+    pub total: Duration,
+    /// How many samples or spans went in.
+    pub count: u64,
+    /// What it is made from.
+    pub source: TreeSource,
+}
+
+/// Builds the tree of a trace.
+#[must_use]
+pub fn call_tree(trace: &Trace, options: &TreeOptions) -> CallTree {
+    let mut builder = TreeBuilder::default();
+    if !trace.profile().samples.is_empty() {
+        builder.source = TreeSource::Samples;
+        builder.add_samples(trace, options);
+    } else if !trace.spans().is_empty() {
+        builder.source = TreeSource::Spans;
+        builder.add_spans(trace, options);
+    }
+    builder.finish()
+}
+
+#[derive(Debug)]
+struct TreeBuilder {
+    nodes: Vec<Node>,
+    ids: HashMap<(Option<usize>, Place), usize>,
+    source: TreeSource,
+    count: u64,
+}
+
+impl Default for TreeBuilder {
+    fn default() -> Self {
+        Self { nodes: Vec::new(), ids: HashMap::new(), source: TreeSource::Nothing, count: 0 }
+    }
+}
+
+impl TreeBuilder {
+    fn node(&mut self, parent: Option<usize>, place: Place) -> usize {
+        let next = self.nodes.len();
+        let nodes = &mut self.nodes;
+        *self.ids.entry((parent, place)).or_insert_with_key(|(parent, place)| {
+            let (place, parent) = (place.clone(), *parent);
+            let (own, total, count) = (Duration::ZERO, Duration::ZERO, 0);
+            nodes.push(Node { place, parent, children: Vec::new(), own, total, count });
+            next
+        })
+    }
+
+    fn thread(&mut self, trace: &Trace, track: TrackId) -> usize {
+        self.node(
+            None,
+            Place { name: thread_name(trace, track), file: String::new(), line: 0, kind: FrameKind::Builtin },
+        )
+    }
+
+    fn add_samples(&mut self, trace: &Trace, options: &TreeOptions) {
+        let profile = trace.profile();
+        // Many samples share a stack: each stack is walked once.
+        let mut weights: HashMap<(Option<TrackId>, StackId), (Duration, u64)> = HashMap::new();
+        for sample in profile.samples.rows() {
+            if options.busy_only && !matches!(sample.state, SampleState::Running | SampleState::Unknown) {
+                continue;
+            }
+            let key = (options.threads.then_some(sample.track), sample.stack);
+            let (weight, count) = weights.entry(key).or_default();
+            *weight += sample.weight;
+            *count += 1;
+            self.count += 1;
+        }
+        let mut stacks: Vec<_> = weights.into_iter().collect();
+        stacks.sort_unstable_by_key(|&(key, _)| key);
+        let mut known: HashMap<(Option<TrackId>, StackId), usize> = HashMap::new();
+        let mut path = Vec::new();
+        for ((track, stack), (weight, count)) in stacks {
+            path.clear();
+            let mut node = track.map(|track| self.thread(trace, track));
+            let mut at = Some(stack).filter(|&stack| stack != StackId::NONE);
+            while let Some(stack) = at {
+                if let Some(&found) = known.get(&(track, stack)) {
+                    node = Some(found);
+                    break;
+                }
+                path.push(stack);
+                at = profile.stacks.parent(stack);
+            }
+            for &stack in path.iter().rev() {
+                let frame = profile.frames.row(profile.stacks.frame(stack));
+                let line = if options.lines { frame.line } else { frame.first_line };
+                let place = Place {
+                    name: trace.str(frame.name).to_owned(),
+                    file: trace.str(frame.file).to_owned(),
+                    line,
+                    kind: frame.kind,
+                };
+                let found = self.node(node, place);
+                known.insert((track, stack), found);
+                node = Some(found);
+            }
+            if let Some(node) = node {
+                self.nodes[node].own += weight;
+                self.nodes[node].count += count;
+            }
+        }
+    }
+
+    fn add_spans(&mut self, trace: &Trace, options: &TreeOptions) {
+        let events = Events::of(trace);
+        let nesting = Nesting::of(trace, &events);
+        let spans = trace.spans();
+        let recorded = trace.arg("Call stack");
+        let mut nodes: HashMap<SpanId, usize> = HashMap::new();
+        for &span in nesting.order() {
+            if !events.role(span).is_host() || spans.duration(span).0 < 0 {
+                continue;
+            }
+            let outer = nesting.parent(span).and_then(|outer| nodes.get(&outer).copied());
+            let around = outer.or_else(|| {
+                let thread = options.threads.then(|| self.thread(trace, spans.track(span)));
+                let stack = recorded.text_id(spans.args(span)).map_or("", |text| trace.str(text));
+                // Recorded stacks have the innermost entry first.
+                let entries = stack.split(';').filter(|entry| !entry.is_empty());
+                entries.rev().fold(thread, |outer, entry| Some(self.node(outer, python_place(entry))))
+            });
+            let name = trace.span_name(span);
+            let place = match events.role(span) {
+                Role::Python => python_place(name),
+                _ => Place { name: name.to_owned(), file: String::new(), line: 0, kind: FrameKind::Builtin },
+            };
+            let node = self.node(around, place);
+            nodes.insert(span, node);
+            self.count += 1;
+            self.nodes[node].count += 1;
+            self.nodes[node].own += spans.duration(span);
+            // Time inside is the inner call's own, not the outer's.
+            if let Some(outer) = outer {
+                self.nodes[outer].own -= spans.duration(span);
+            }
+        }
+        for node in &mut self.nodes {
+            node.own = node.own.max(Duration::ZERO);
+        }
+    }
+
+    fn finish(mut self) -> CallTree {
+        let mut roots = Vec::new();
+        for index in (0..self.nodes.len()).rev() {
+            let (own, parent) = (self.nodes[index].own, self.nodes[index].parent);
+            self.nodes[index].total += own;
+            let total = self.nodes[index].total;
+            match parent {
+                Some(parent) => {
+                    self.nodes[parent].total += total;
+                    self.nodes[parent].children.push(index);
+                }
+                None => roots.push(index),
+            }
+        }
+        let totals: Vec<Duration> = self.nodes.iter().map(|node| node.total).collect();
+        let longest_first = |nodes: &mut Vec<usize>| {
+            nodes.sort_unstable_by_key(|&node| (std::cmp::Reverse(totals[node]), node));
+        };
+        for node in &mut self.nodes {
+            longest_first(&mut node.children);
+        }
+        longest_first(&mut roots);
+        let total = roots.iter().map(|&root| totals[root]).sum();
+        CallTree { nodes: self.nodes, roots, total, count: self.count, source: self.source }
+    }
+}
+
+/// A thread as a person knows it.
+fn thread_name(trace: &Trace, track: TrackId) -> String {
+    let row = trace.track(track);
+    let strings = trace.strings();
+    let number = row.ident.display(strings);
+    let process = trace.process(row.process).ident.display(strings);
+    let several = trace.processes().len() > 1;
+    let thread = match row.name.map(|name| trace.str(name)).filter(|name| !name.is_empty()) {
+        Some(name) => format!("thread {number} ({name})"),
+        None => format!("thread {number}"),
+    };
+    if several { format!("process {process}, {thread}") } else { thread }
+}
+
+/// `path/file.py(12): function`, as torch names Python functions.
+fn python_place(text: &str) -> Place {
+    let parse = || {
+        let (place, name) = text.split_once("): ")?;
+        let (file, line) = place.rsplit_once('(')?;
+        Some((name, file, line.parse().ok()?))
+    };
+    let (name, file, line) = parse().unwrap_or((text, "", 0));
+    Place { name: name.to_owned(), file: file.to_owned(), line, kind: FrameKind::Python }
+}
+
+/// Whether a file belongs to a library rather than to the program.
+#[must_use]
+pub fn is_library(file: &str) -> bool {
+    let installed = ["/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"];
+    installed.iter().any(|part| file.contains(part)) || file.starts_with("<frozen ")
+}
+
+/// What of a tree is shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShowOptions {
+    /// Show the insides of libraries too.
+    pub all: bool,
+    /// Leave out what took less than this share of the whole, in percent.
+    pub least_share: f64,
+    /// Leave out what lies deeper than this; 0 shows all.
+    pub depth: usize,
+}
+
+impl Default for ShowOptions {
+    fn default() -> Self {
+        Self { all: false, least_share: 1.0, depth: 0 }
+    }
+}
+
+impl CallTree {
+    /// How the tree looks. Of calls within libraries only the first is shown, and below it where they came back to the program.
+    #[must_use]
+    pub fn report(&self, options: &ShowOptions) -> Tree {
+        let what = match self.source {
+            TreeSource::Samples => "samples",
+            TreeSource::Spans => "calls",
+            TreeSource::Nothing => "samples or calls",
+        };
+        let title = format!("{} in {} {what}", self.total, self.count);
+        let mut rows = Vec::new();
+        let mut open: Vec<(usize, usize)> = self.roots.iter().rev().map(|&root| (root, 0)).collect();
+        while let Some((index, depth)) = open.pop() {
+            let node = &self.nodes[index];
+            let share =
+                if self.total.0 == 0 { 0.0 } else { node.total.0 as f64 * 100.0 / self.total.0 as f64 };
+            if share < options.least_share || (options.depth > 0 && depth >= options.depth) {
+                continue;
+            }
+            let (shown, hidden) = self.shown_below(index, options.all);
+            let place = match (node.place.file.as_str(), node.place.line) {
+                ("", _) => String::new(),
+                (file, 0) => file.to_owned(),
+                (file, line) => format!("{file}:{line}"),
+            };
+            let label = node.place.name.clone();
+            rows.push(TreeRow { depth, label, place, total: node.total, own: node.own, share, hidden });
+            open.extend(shown.into_iter().rev().map(|child| (child, depth + 1)));
+        }
+        Tree { title, rows }
+    }
+
+    /// The children of a node that are shown, and how many nodes were passed over.
+    fn shown_below(&self, index: usize, all: bool) -> (Vec<usize>, usize) {
+        let node = &self.nodes[index];
+        if all || !is_library(&node.place.file) {
+            return (node.children.clone(), 0);
+        }
+        let (mut shown, mut hidden) = (Vec::new(), 0);
+        let mut open = node.children.clone();
+        while let Some(child) = open.pop() {
+            if is_library(&self.nodes[child].place.file) {
+                hidden += 1;
+                open.extend(&self.nodes[child].children);
+            } else {
+                shown.push(child);
+            }
+        }
+        shown.sort_unstable_by_key(|&child| (std::cmp::Reverse(self.nodes[child].total), child));
+        (shown, hidden)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hotspan_store::{EventRow, FrameRow, Ident, SampleRow, SpanRow, Timestamp, TraceBuilder};
+
+    use super::*;
+
+    /// Each stack outermost first: names with their files, the line, and how many samples of 10 ns.
+    fn sampled(stacks: &[(&[(&str, &str)], i64)]) -> Trace {
+        let mut builder = TraceBuilder::new();
+        for (thread, (names, count)) in stacks.iter().enumerate() {
+            let mut stack = StackId::NONE;
+            for (line, (name, file)) in (1_u32..).zip(names.iter()) {
+                let (name, file) = (builder.intern(name), builder.intern(file));
+                let row = FrameRow { name, file, line: line * 10, first_line: line, kind: FrameKind::Python };
+                let frame = builder.frame(row);
+                stack = builder.stack(stack, frame);
+            }
+            let track = builder.track(Ident::Int(1), Ident::Int(thread as i64 % 2));
+            for _ in 0..*count {
+                let (time, weight) = (Timestamp(0), Duration(10));
+                let state = SampleState::Running;
+                builder.push_sample(SampleRow { time, track, stack, weight, state, gil: true });
+            }
+        }
+        builder.finish()
+    }
+
+    fn shown(tree: &Tree) -> Vec<(usize, &str, i64, i64)> {
+        tree.rows.iter().map(|row| (row.depth, row.label.as_str(), row.total.0, row.own.0)).collect()
+    }
+
+    #[test]
+    fn samples_add_up() {
+        let (main, work, rest) = (("main", "a.py"), ("work", "a.py"), ("rest", "b.py"));
+        let trace =
+            sampled(&[(&[main, work], 3), (&[main, rest], 5), (&[main], 2), (&[main, work, work], 1)]);
+        let tree = call_tree(&trace, &TreeOptions::default());
+        assert_eq!((tree.total, tree.count, tree.source), (Duration(110), 11, TreeSource::Samples));
+        let report = tree.report(&ShowOptions::default());
+        let expected = [(0, "main", 110, 20), (1, "rest", 50, 50), (1, "work", 40, 30), (2, "work", 10, 10)];
+        assert_eq!(shown(&report), expected);
+        assert_eq!(report.rows[1].place, "b.py:2");
+        let by_thread = call_tree(&trace, &TreeOptions { threads: true, ..TreeOptions::default() });
+        let roots: Vec<_> = by_thread.roots.iter().map(|&root| by_thread.nodes[root].total.0).collect();
+        assert_eq!(roots, [60, 50]);
+    }
+
+    #[test]
+    fn insides_of_libraries_are_passed_over() {
+        let library = "/usr/lib/python3.11/threading.py";
+        let stack: &[_] =
+            &[("main", "a.py"), ("start", library), ("run", library), ("inner", library), ("work", "a.py")];
+        let trace = sampled(&[(stack, 4)]);
+        let tree = call_tree(&trace, &TreeOptions::default());
+        let report = tree.report(&ShowOptions::default());
+        assert_eq!(shown(&report), [(0, "main", 40, 0), (1, "start", 40, 0), (2, "work", 40, 40)]);
+        assert_eq!(report.rows[1].hidden, 2);
+        let all = tree.report(&ShowOptions { all: true, ..ShowOptions::default() });
+        assert_eq!(all.rows.len(), 5);
+    }
+
+    #[test]
+    fn spans_nest_below_their_recorded_stack() {
+        let mut builder = TraceBuilder::new();
+        let track = builder.track(Ident::Int(1), Ident::Int(1));
+        for (name, category, begin, duration) in [
+            ("a.py(3): main", "python_function", 0, 100),
+            ("aten::add", "cpu_op", 10, 30),
+            ("aten::add", "cpu_op", 50, 20),
+        ] {
+            let (name, category) = (builder.intern(name), builder.category(category));
+            let event = EventRow { time: Timestamp(begin), name, category, track, args: builder.no_args() };
+            builder.push_span(SpanRow { event, duration: Duration(duration) });
+        }
+        let trace = builder.finish();
+        let tree = call_tree(&trace, &TreeOptions::default());
+        let report = tree.report(&ShowOptions::default());
+        assert_eq!(shown(&report), [(0, "main", 100, 50), (1, "aten::add", 50, 50)]);
+        assert_eq!(report.rows[0].place, "a.py:3");
+    }
+
+    #[test]
+    fn an_empty_trace_has_an_empty_tree() {
+        let tree = call_tree(&TraceBuilder::new().finish(), &TreeOptions::default());
+        assert!(tree.report(&ShowOptions::default()).rows.is_empty());
+    }
+}

@@ -1,0 +1,220 @@
+//! Functions and lines by the samples they were met in: own and total time, and the calls that stacks show.
+
+use hashbrown::{HashMap, HashSet};
+use hotspan_store::{CallRow, Duration, FrameId, FrameRow, StackId, Trace};
+
+use crate::report::{Cell, Column, Table};
+
+/// A function, or a line of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Sampled {
+    /// The function.
+    pub name: String,
+    /// Its file.
+    pub file: String,
+    /// The line being executed, or that the function begins at.
+    pub line: u32,
+}
+
+/// How long a function or line was met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampledTime {
+    /// While it was innermost.
+    pub own: Duration,
+    /// While it was anywhere in the stack.
+    pub total: Duration,
+}
+
+/// Times by function or line. Can be added up over traces.
+#[derive(Clone, Debug, Default)]
+pub struct SampledTimes {
+    times: HashMap<Sampled, SampledTime>,
+    /// The weight of all samples.
+    pub total: Duration,
+}
+
+impl SampledTimes {
+    /// Adds the samples of a trace.
+    pub fn add(&mut self, trace: &Trace, lines: bool) {
+        let profile = trace.profile();
+        let key = |frame: FrameId| {
+            let row = profile.frames.row(frame);
+            let line = if lines { row.line } else { row.first_line };
+            Sampled { name: trace.str(row.name).to_owned(), file: trace.str(row.file).to_owned(), line }
+        };
+        let mut seen = HashSet::new();
+        for (stack, weight, _) in by_stack(trace) {
+            self.total += weight;
+            seen.clear();
+            for (depth, frame) in profile.stacks.frames(stack).enumerate() {
+                let key = key(frame);
+                let time = self.times.entry(key.clone()).or_default();
+                if depth == 0 {
+                    time.own += weight;
+                }
+                // A function that calls itself is met once.
+                if seen.insert(key) {
+                    time.total += weight;
+                }
+            }
+        }
+    }
+
+    /// All rows, most own time first.
+    #[must_use]
+    pub fn rows(&self) -> Vec<(&Sampled, SampledTime)> {
+        let mut rows: Vec<_> = self.times.iter().map(|(key, &time)| (key, time)).collect();
+        rows.sort_unstable_by(|left, right| {
+            (right.1.own, right.1.total).cmp(&(left.1.own, left.1.total)).then_with(|| left.0.cmp(right.0))
+        });
+        rows
+    }
+
+    /// How it looks.
+    #[must_use]
+    pub fn report(&self) -> Table {
+        let mut table = Table::new("");
+        table.columns = vec![
+            Column::percent("own_share", "Own %"),
+            Column::percent("total_share", "Total %"),
+            Column::duration("own", "Own"),
+            Column::duration("total", "Total"),
+            Column::text("function", "Function"),
+            Column::text("place", "Place"),
+        ];
+        for (key, time) in self.rows() {
+            table.add_row(vec![
+                Cell::share(time.own, self.total),
+                Cell::share(time.total, self.total),
+                Cell::Duration(time.own),
+                Cell::Duration(time.total),
+                Cell::text(&key.name),
+                Cell::Text(format!("{}:{}", key.file, key.line)),
+            ]);
+        }
+        table
+    }
+}
+
+/// The weight and number of the samples of each stack, in the order of stacks.
+fn by_stack(trace: &Trace) -> Vec<(StackId, Duration, i64)> {
+    let mut weights: HashMap<StackId, (Duration, i64)> = HashMap::new();
+    for sample in trace.profile().samples.rows().filter(|sample| sample.stack != StackId::NONE) {
+        let (weight, count) = weights.entry(sample.stack).or_default();
+        *weight += sample.weight;
+        *count += 1;
+    }
+    let mut rows: Vec<_> =
+        weights.into_iter().map(|(stack, (weight, count))| (stack, weight, count)).collect();
+    rows.sort_unstable_by_key(|&(stack, ..)| stack);
+    rows
+}
+
+/// What samples say about calls, in the shape of [`hotspan_store::CallStats`]: the sum of each function, with
+/// [`FrameId::NONE`] as its caller, and each pair of caller and callee. Calls are counted in samples, since a sample does not
+/// know how often a function was called. A function is stood for by the first of its frames.
+#[must_use]
+pub fn calls_of_samples(trace: &Trace) -> Vec<CallRow> {
+    let profile = trace.profile();
+    let mut firsts: HashMap<FrameRow, FrameId> = HashMap::new();
+    let functions: Vec<FrameId> = profile
+        .frames
+        .rows()
+        .enumerate()
+        .map(|(index, row)| *firsts.entry(FrameRow { line: 0, ..row }).or_insert(FrameId::at(index)))
+        .collect();
+    let mut sums: HashMap<(FrameId, FrameId), CallRow> = HashMap::new();
+    let (mut seen, mut outer, mut path) = (HashSet::new(), HashSet::new(), Vec::new());
+    for (stack, weight, count) in by_stack(trace) {
+        seen.clear();
+        path.clear();
+        path.extend(profile.stacks.frames(stack).map(|frame| functions[frame.index()]));
+        outer.clear();
+        for (depth, &callee) in path.iter().enumerate().rev() {
+            let caller = path.get(depth + 1).copied();
+            // Only the outermost call of a function that calls itself is a primitive one.
+            let recursive = !outer.insert(callee);
+            for caller in [Some(FrameId::NONE), caller].into_iter().flatten() {
+                let key = (caller, callee);
+                let zero = CallRow {
+                    caller,
+                    callee,
+                    calls: 0,
+                    primitive_calls: 0,
+                    self_time: Duration::ZERO,
+                    total_time: Duration::ZERO,
+                };
+                let sum = sums.entry(key).or_insert(zero);
+                if depth == 0 {
+                    sum.self_time += weight;
+                }
+                if seen.insert(key) {
+                    sum.calls += count;
+                    sum.total_time += weight;
+                    if !recursive || caller == FrameId::NONE {
+                        sum.primitive_calls += count;
+                    }
+                }
+            }
+        }
+    }
+    let mut rows: Vec<CallRow> = sums.into_values().collect();
+    rows.sort_unstable_by_key(|row| (row.callee, row.caller != FrameId::NONE, row.caller));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use hotspan_store::{FrameKind, Ident, SampleRow, SampleState, Timestamp, TraceBuilder};
+
+    use super::*;
+
+    fn trace(stacks: &[&[(&str, u32)]]) -> Trace {
+        let mut builder = TraceBuilder::new();
+        let track = builder.track(Ident::Int(1), Ident::Int(1));
+        for names in stacks {
+            let mut stack = StackId::NONE;
+            for &(name, line) in *names {
+                let (name, file) = (builder.intern(name), builder.intern("a.py"));
+                let frame =
+                    builder.frame(FrameRow { name, file, line, first_line: 1, kind: FrameKind::Python });
+                stack = builder.stack(stack, frame);
+            }
+            let (time, weight, state) = (Timestamp(0), Duration(10), SampleState::Running);
+            builder.push_sample(SampleRow { time, track, stack, weight, state, gil: false });
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn functions_and_lines_add_up() {
+        let trace = trace(&[&[("main", 1), ("work", 5)], &[("main", 1), ("work", 6)], &[("main", 2)]]);
+        let mut times = SampledTimes::default();
+        times.add(&trace, false);
+        let rows: Vec<_> =
+            times.rows().iter().map(|(key, time)| (key.name.clone(), time.own.0, time.total.0)).collect();
+        assert_eq!(rows, [("work".to_owned(), 20, 20), ("main".to_owned(), 10, 30)]);
+        let mut lines = SampledTimes::default();
+        lines.add(&trace, true);
+        assert_eq!(lines.rows().len(), 4);
+        assert_eq!(lines.report().rows.len(), 4);
+    }
+
+    #[test]
+    fn recursion_counts_once_in_totals() {
+        let trace = trace(&[&[("main", 1), ("fib", 2), ("fib", 3), ("fib", 3)]]);
+        let rows = calls_of_samples(&trace);
+        let of = |name: &str, from_all: bool| {
+            rows.iter()
+                .filter(|row| trace.str(trace.profile().frames.row(row.callee).name) == name)
+                .find(|row| (row.caller == FrameId::NONE) == from_all)
+                .copied()
+                .unwrap()
+        };
+        let fib = of("fib", true);
+        assert_eq!((fib.calls, fib.self_time, fib.total_time), (1, Duration(10), Duration(10)));
+        assert_eq!((of("main", true).self_time, of("main", true).total_time), (Duration(0), Duration(10)));
+        // From main, and from fib itself.
+        assert_eq!(rows.len(), 4);
+    }
+}

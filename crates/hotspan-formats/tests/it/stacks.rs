@@ -1,0 +1,131 @@
+//! Files of stacks: collapsed and speedscope, read, written, and their fuzzers' corpora.
+
+use std::path::Path;
+
+use hotspan_formats::export::collapsed::COLLAPSED;
+use hotspan_formats::export::speedscope::Speedscope;
+use hotspan_formats::{EXPORTERS, Exporter};
+use hotspan_store::{Loss, Trace, first_difference};
+
+use crate::read;
+
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    paths.into_iter().map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+fn written(trace: &Trace, exporter: &dyn Exporter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    exporter.write(trace, &mut bytes).unwrap();
+    bytes
+}
+
+/// Stacks outermost first, with their weights in nanoseconds.
+fn stacks(trace: &Trace) -> Vec<(Vec<String>, i64)> {
+    let profile = trace.profile();
+    let name = |frame| trace.str(profile.frames.row(frame).name).to_owned();
+    profile
+        .samples
+        .rows()
+        .map(|sample| {
+            let mut names: Vec<String> = profile.stacks.frames(sample.stack).map(name).collect();
+            names.reverse();
+            (names, sample.weight.0)
+        })
+        .collect()
+}
+
+fn named(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+#[test]
+fn collapsed_stacks_go_in_and_out() {
+    let text = "main (a.py:1);work (a.py:12) 42\nmain (a.py:1);rest (b.py:7) 7\n";
+    let trace = read(text).unwrap();
+    assert_eq!(trace.source().format, "collapsed stacks");
+    let expected = [(named(&["main", "work"]), 420_000_000), (named(&["main", "rest"]), 70_000_000)];
+    assert_eq!(stacks(&trace), expected);
+    assert_eq!(trace.losses().count(Loss::AssumedPeriod), 1);
+    assert_eq!(String::from_utf8(written(&trace, &COLLAPSED)).unwrap(), text);
+}
+
+#[test]
+fn bad_lines_are_counted_not_fatal() {
+    let trace = read("main;work 3\nmain;work 5\nwork without a count\n").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(stacks(&trace).len(), 2);
+    assert_eq!(trace.losses().count(Loss::BadEvent), 1);
+}
+
+#[test]
+fn speedscope_files_go_in_and_out() {
+    let sampled = r#"{"$schema":"https://www.speedscope.app/file-format-schema.json",
+        "shared":{"frames":[{"name":"main","file":"a.py","line":3},{"name":"work"}]},
+        "profiles":[{"type":"sampled","name":"t","unit":"milliseconds","startValue":0,"endValue":3,
+        "samples":[[0],[0,1]],"weights":[1,2]}]}"#;
+    let trace = read(sampled).unwrap();
+    let expected = [(named(&["main"]), 1_000_000), (named(&["main", "work"]), 2_000_000)];
+    assert_eq!(stacks(&trace), expected);
+    let again = read(written(&trace, &Speedscope)).unwrap();
+    assert_eq!(stacks(&again), expected);
+}
+
+#[test]
+fn evented_profiles_become_samples() {
+    let evented = r#"{"shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[{"type":"evented","unit":"microseconds",
+        "events":[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":10},{"type":"C","frame":1,"at":30},
+        {"type":"C","frame":0,"at":35},{"type":"C","frame":1,"at":36}]}]}"#;
+    let trace = read(evented).unwrap();
+    let expected = [(named(&["a"]), 10_000), (named(&["a", "b"]), 20_000), (named(&["a"]), 5_000)];
+    assert_eq!(stacks(&trace), expected);
+    assert_eq!(trace.losses().count(Loss::UnmatchedEnd), 1);
+}
+
+/// Reads content; what can be read survives our own file, and every exporter takes it.
+fn exercise(content: &[u8]) {
+    let Ok(trace) = read(content) else { return };
+    let mut file = Vec::new();
+    hotspan_store::file::write_trace(&trace, &mut file).unwrap();
+    let again = read(file).expect("our own file is readable");
+    assert_eq!(first_difference(&trace, &again), None, "{}", String::from_utf8_lossy(content));
+    for exporter in EXPORTERS {
+        written(&trace, *exporter);
+    }
+}
+
+#[test]
+fn the_corpora_and_their_mutations_are_read_without_a_panic() {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below.max(1) as u64) as usize
+    };
+    let pieces = [&b";"[..], b" ", b"\n", b"(", b":9)", b"\"", b"{", b"]", b",", b"-1", b"1e99", b"\xff", b"null", b"99999999999"];
+    for content in corpus("collapsed").into_iter().chain(corpus("speedscope")) {
+        exercise(&content);
+        for _ in 0..300 {
+            let mut content = content.clone();
+            for _ in 0..=random(3) {
+                let at = random(content.len());
+                match random(3) {
+                    0 => content.truncate(at),
+                    1 => {
+                        let piece = pieces[random(pieces.len())];
+                        content.splice(at..at, piece.iter().copied());
+                    }
+                    _ => {
+                        if let Some(byte) = content.get_mut(at) {
+                            *byte ^= 1 << random(8);
+                        }
+                    }
+                }
+            }
+            exercise(&content);
+        }
+    }
+}
