@@ -17,7 +17,7 @@ mod _core {
     #[pymodule_export]
     use crate::averages::{PyAverage, PyKeyAverages};
     #[pymodule_export]
-    use crate::collect::{PyRecorder, clock_now, load_torch_hooks};
+    use crate::collect::{PyRecorder, clock_now, cupti_library, load_torch_hooks, warm_up_device};
     #[pymodule_export]
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]

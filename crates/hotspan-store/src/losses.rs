@@ -59,15 +59,21 @@ losses! {
     UnknownLoss: "unknown_loss", Loss, "losses that a newer hotspan counted under names this version does not know";
     BufferFull: "buffer_full", Loss, "events not recorded because the memory limit of the recording was reached";
     InputsDropped: "inputs_dropped", Loss, "operators whose inputs were too large to record, or could not be read";
+    DeviceRecordsDropped: "device_records_dropped", Loss, "device records that CUPTI dropped for want of buffers";
+    UntimedDeviceWork: "untimed_device_work", Loss, "device work without times: it had not ended when recording stopped, or CUPTI tells no time";
+    DamagedDeviceBuffer: "damaged_device_buffer", Loss, "buffers of device records that CUPTI itself could not read to their end";
     UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
     UnfinishedSpan: "unfinished_span", Repair, "spans without an end, closed at the last moment of the trace";
     RepairedString: "repaired_string", Repair, "strings with unescaped quotes, backslashes or control characters, read as meant";
     InvalidUtf8: "invalid_utf8", Repair, "strings with bytes that are not UTF-8, shown as U+FFFD";
     NotANumber: "not_a_number", Repair, "NaN or infinite values, kept as null";
     NegativeDuration: "negative_duration", Repair, "spans that end before they begin";
+    ClockJumped: "clock_jumped", Repair, "the system's clock was set while recording, so device work may lie beside the calls that launched it";
+    UnknownLaunchThread: "unknown_launch_thread", Repair, "calls into the CUDA runtime whose thread this CUPTI does not tell";
     RoundedTime: "rounded_time", Note, "times finer than a nanosecond, rounded";
     MissingDuration: "missing_duration", Note, "complete events without a duration, taken as 0";
     KeptVerbatim: "kept_verbatim", Note, "events of a kind hotspan does not analyse (async, object, sample); kept and exported unchanged";
+    UnknownDeviceRecord: "unknown_device_record", Note, "device records of a kind that was not asked for";
     PackedArgs: "packed_args", Note, "events with unusual keys, stored packed";
     TrailingData: "trailing_data", Note, "bytes after the end of the trace, ignored";
 }

@@ -7,6 +7,7 @@ use hotspan_store::TraceBuilder;
 
 use crate::buffer;
 use crate::clock::{self, Calibration, ClockStart, Ticks};
+use crate::cupti;
 use crate::torch::abi::{self, Functions};
 use crate::torch::convert;
 use crate::torch::threads::{self, ThreadRecording};
@@ -59,6 +60,7 @@ pub struct Recording {
     pub(crate) calibration: Calibration,
     pub(crate) started: Ticks,
     pub(crate) stopped: Ticks,
+    pub(crate) device: Option<cupti::Recording>,
 }
 
 /// The number of the running session, 0 for none.
@@ -156,6 +158,7 @@ impl Session {
             calibration: self.clock.finish(),
             started: self.started,
             stopped,
+            device: None,
         }
     }
 
@@ -182,6 +185,11 @@ impl Drop for Session {
 }
 
 impl Recording {
+    /// Adds what was recorded on devices at the same time.
+    pub fn add_device(&mut self, device: cupti::Recording) {
+        self.device = Some(device);
+    }
+
     /// The trace, as importing an export of torch.profiler would give it.
     #[must_use]
     pub fn into_builder(self) -> TraceBuilder {
