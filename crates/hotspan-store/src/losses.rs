@@ -62,6 +62,7 @@ losses! {
     DeviceRecordsDropped: "device_records_dropped", Loss, "device records that CUPTI dropped for want of buffers";
     UntimedDeviceWork: "untimed_device_work", Loss, "device work without times: it had not ended when recording stopped, or CUPTI tells no time";
     DamagedDeviceBuffer: "damaged_device_buffer", Loss, "buffers of device records that CUPTI itself could not read to their end";
+    DeviceBufferNotReturned: "device_buffer_not_returned", Loss, "buffers of device records that CUPTI kept beyond the end of the recording";
     UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
     UnfinishedSpan: "unfinished_span", Repair, "spans without an end, closed at the last moment of the trace";
     RepairedString: "repaired_string", Repair, "strings with unescaped quotes, backslashes or control characters, read as meant";

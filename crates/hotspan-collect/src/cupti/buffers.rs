@@ -220,6 +220,7 @@ impl Reader {
             records,
             dropped: self.dropped.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
+            outstanding: LENT.load(Ordering::Relaxed) as u64,
         }
     }
 
@@ -240,4 +241,6 @@ pub(crate) struct Delivered {
     pub(crate) records: Records,
     pub(crate) dropped: u64,
     pub(crate) refused: u64,
+    /// Buffers that CUPTI did not return although it was told to.
+    pub(crate) outstanding: u64,
 }

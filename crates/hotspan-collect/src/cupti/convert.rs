@@ -63,7 +63,7 @@ pub(crate) fn add(
     process: Ident,
     host: &mut HostSpans,
 ) {
-    let Recording { delivered, calls, devices, pairs, has_thread_ids, version, samples } = recording;
+    let Recording { delivered, calls, devices, pairs, has_thread_ids, version, samples, .. } = recording;
     let Records { mut work, calls: made, syncs, events, overheads, contexts, names, .. } = delivered.records;
     for (loss, count) in [
         (
@@ -73,6 +73,7 @@ pub(crate) fn add(
         (Loss::BufferFull, delivered.records.beyond_limit),
         (Loss::UntimedDeviceWork, delivered.records.untimed),
         (Loss::DamagedDeviceBuffer, delivered.records.damaged),
+        (Loss::DeviceBufferNotReturned, delivered.outstanding),
         (Loss::UnknownDeviceRecord, delivered.records.unknown),
         (Loss::UnknownLaunchThread, if has_thread_ids { 0 } else { made.len() as u64 }),
     ] {

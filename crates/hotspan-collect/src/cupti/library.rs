@@ -29,7 +29,7 @@ impl Library {
     pub fn load() -> Result<Self, CuptiError> {
         static LOADED: OnceLock<Result<Library, CuptiError>> = OnceLock::new();
         if let Some(named) = std::env::var_os("HOTSPAN_CUPTI").filter(|named| !named.is_empty()) {
-            return Self::open(&named.to_string_lossy(), 0);
+            return Self::at(Path::new(&named));
         }
         // What failed once may work after torch was imported; what worked stays.
         match LOADED.get() {
@@ -39,6 +39,14 @@ impl Library {
                 if found.is_ok() { LOADED.get_or_init(|| found).clone() } else { found }
             }
         }
+    }
+
+    /// The libcupti in a file.
+    ///
+    /// # Errors
+    /// When it cannot be loaded, is no libcupti, or is too old.
+    pub fn at(path: &Path) -> Result<Self, CuptiError> {
+        Self::open(&path.to_string_lossy(), 0)
     }
 
     fn find() -> Result<Self, CuptiError> {

@@ -7,13 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use hotspan_store::{Ident, TraceBuilder};
+
+use crate::clock::{Calibration, ClockStart};
 use crate::cupti::abi::{self, CuptiResult, DOMAIN_DRIVER, DOMAIN_RUNTIME, Functions, kind};
 use crate::cupti::buffers::{self, Delivered, Reader};
 use crate::cupti::calls::Calls;
 use crate::cupti::devices::Devices;
 use crate::cupti::nvml::{Sampler, Samples};
 use crate::cupti::timing::Pair;
-use crate::cupti::{CuptiError, Library};
+use crate::cupti::{CuptiError, Library, convert};
+use crate::host_spans::HostSpans;
 
 /// What the device does. Without the first there is nothing to record; the others are left out where CUPTI has none.
 const WORK: [u32; 4] = [kind::CONCURRENT_KERNEL, kind::MEMCPY, kind::MEMCPY2, kind::MEMSET];
@@ -45,6 +49,7 @@ pub struct Session {
     thread_ids: Option<u32>,
     has_thread_ids: bool,
     process: u32,
+    clock: ClockStart,
     first: Option<Pair>,
     sampler: Option<Sampler>,
 }
@@ -61,6 +66,21 @@ pub struct Recording {
     pub(crate) has_thread_ids: bool,
     pub(crate) version: u32,
     pub(crate) samples: Samples,
+    calibration: Calibration,
+    process: u32,
+}
+
+impl Recording {
+    /// A trace of the device work alone, for programs whose operators are not recorded.
+    #[must_use]
+    pub fn into_builder(self) -> TraceBuilder {
+        let mut builder = TraceBuilder::new();
+        let (calibration, process) = (self.calibration, Ident::Int(i64::from(self.process)));
+        builder.clock.base_unix = Some(0);
+        builder.source.format = "hotspan recording".to_owned();
+        convert::add(&mut builder, self, &calibration, 0, process, &mut HostSpans::default());
+        builder
+    }
 }
 
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
@@ -83,6 +103,7 @@ impl Session {
             thread_ids: None,
             has_thread_ids: false,
             process: std::process::id(),
+            clock: ClockStart::measure(),
             first: None,
             sampler: None,
         };
@@ -192,6 +213,8 @@ impl Session {
             has_thread_ids: self.has_thread_ids,
             version: self.library.version(),
             samples,
+            calibration: self.clock.finish(),
+            process: self.process,
         })
     }
 
