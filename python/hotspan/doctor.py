@@ -75,7 +75,11 @@ def _cuda(torch: object) -> Finding:
     if not cuda.is_available():
         return Finding("CUDA", "no device: only the CPU is recorded")
     names = ", ".join(cuda.get_device_name(index) for index in range(cuda.device_count()))
-    return Finding("CUDA", f"{names}: device work is recorded through torch.profiler")
+    try:
+        path, version = _core.cupti_library()
+    except _core.CollectError as error:
+        return Finding("CUDA", f"{names}: device work is recorded through torch.profiler", str(error))
+    return Finding("CUDA", f"{names}: device work is recorded with CUPTI {version} at {path}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

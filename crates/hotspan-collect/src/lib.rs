@@ -1,11 +1,11 @@
 //! Collectors: what records a running program, one folder per source.
 //!
-//! [`torch`] records operators, autograd nodes, user ranges and allocations; [`calls`] every call of a Python function,
-//! [`lines`] lines of Python, [`native`] samples the process it lives in, `sampler` looks into other Python processes,
-//! [`process_memory`] follows the memory of a command and its children. [`clock`] relates the cheap counter of the
-//! processor to wall time; [`buffer`] is the memory that running threads write to without waiting for anyone; [`launch`]
-//! starts a program, and [`agent`] writes what is recorded in it to a file as it goes. What was recorded becomes a
-//! [`hotspan_store::TraceBuilder`]; nothing is analysed here.
+//! [`torch`] records operators, autograd nodes, user ranges and allocations, [`cupti`] what devices do; [`calls`] every
+//! call of a Python function, [`lines`] lines of Python, [`native`] samples the process it lives in, `sampler` looks into
+//! other Python processes, [`process_memory`] follows the memory of a command and its children. [`clock`] relates the
+//! cheap counter of the processor to wall time; [`buffer`] is the memory that running threads write to without waiting for
+//! anyone; [`launch`] starts a program, and [`agent`] writes what is recorded in it to a file as it goes. What was recorded
+//! becomes a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
 //!
 //! All unsafe code of the collectors is in this crate.
 
@@ -21,4 +21,6 @@ pub mod process_memory;
 pub mod sampler;
 #[cfg(target_os = "linux")]
 pub mod terminal;
+pub mod cupti;
+mod host_spans;
 pub mod torch;

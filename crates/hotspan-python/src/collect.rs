@@ -1,10 +1,11 @@
-//! `Recorder`: the operator collector as Python sees it. When to record is decided in Python.
+//! `Recorder`: the collectors of operators and of device work as Python sees them. When to record is decided in Python.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hotspan_collect::calls::{self, Tracer};
 use hotspan_collect::clock::{self, Ticks};
+use hotspan_collect::cupti;
 use hotspan_collect::torch::{Mark, MarkedBlock, Options, Session, Shim, TorchInstall};
 use pyo3::prelude::*;
 
@@ -21,6 +22,22 @@ fn load(torch_root: &Path) -> Result<Shim, hotspan_collect::torch::CollectError>
 pub(crate) fn load_torch_hooks(py: Python<'_>, torch_root: PathBuf) -> PyResult<PathBuf> {
     let shim = py.detach(|| load(&torch_root)).map_err(|error| from_collect(&error))?;
     Ok(shim.path().to_owned())
+}
+
+/// The libcupti that device work would be recorded with: its file and version.
+#[pyfunction]
+pub(crate) fn cupti_library(py: Python<'_>) -> PyResult<(String, u32)> {
+    let library =
+        py.detach(cupti::Library::load).map_err(|error| CollectError::new_err(error.to_string()))?;
+    Ok((library.path().to_owned(), library.version()))
+}
+
+/// Lets CUPTI set up what it needs, so that the first recording begins at once. What fails here fails again, with a reason,
+/// when recording starts.
+#[pyfunction]
+pub(crate) fn warm_up_device(py: Python<'_>) {
+    let options = cupti::Options { counters: false, ..cupti::Options::default() };
+    py.detach(|| drop(cupti::Library::load().and_then(|library| cupti::Session::start(&library, options))));
 }
 
 /// The recording clock, for `Recorder.add_span`.
@@ -57,12 +74,17 @@ pub(crate) struct PyRecorder {
     session: Mutex<Option<Session>>,
     /// Traces calls meanwhile: `with_stack`.
     tracer: Mutex<Option<Arc<Tracer>>>,
+    device: Mutex<Option<cupti::Session>>,
 }
 
 /// At most this many calls of a thread are kept: half a gigabyte.
 const MOST_CALLS: usize = 20_000_000;
 
 impl PyRecorder {
+    fn take_device(&self) -> Option<cupti::Session> {
+        self.device.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn with<T>(&self, act: impl FnOnce(&Session) -> T) -> Option<T> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(act)
     }
@@ -100,7 +122,7 @@ impl PyRecorder {
         let options = Options { shapes, memory, overload_names, ..Options::default() };
         let started = py.detach(|| Session::start(&load(&torch_root)?, options));
         let session = started.map_err(|error| from_collect(&error))?;
-        Ok(Self { session: Mutex::new(Some(session)), tracer: Mutex::new(None) })
+        Ok(Self { session: Mutex::new(Some(session)), device: Mutex::new(None), tracer: Mutex::new(None) })
     }
 
     /// Traces calls of Python functions too, beginning with those that run. Calls of the code of `nn.Module.__call__` are
@@ -111,6 +133,14 @@ impl PyRecorder {
         let options = calls::Options { builtins: true, spans: MOST_CALLS, running: true };
         tracer.start(options).map_err(|error| CollectError::new_err(error.to_string()))?;
         *self.tracer.lock().unwrap_or_else(PoisonError::into_inner) = Some(tracer);
+        Ok(())
+    }
+
+    /// Begins to record device work too. What fails here leaves the recording of operators as it is.
+    fn start_device(&self, py: Python<'_>) -> PyResult<()> {
+        let start = || cupti::Session::start(&cupti::Library::load()?, cupti::Options::default());
+        let device = py.detach(start).map_err(|error| CollectError::new_err(error.to_string()))?;
+        *self.device.lock().unwrap_or_else(PoisonError::into_inner) = Some(device);
         Ok(())
     }
 
@@ -134,7 +164,11 @@ impl PyRecorder {
             let marks = marks
                 .into_iter()
                 .map(|(time, thread, what, blocks)| (Ticks(time), thread, mark(what, blocks)));
-            let recording = session.stop().with_marks(marks).with_calls(calls.unwrap_or_default());
+            // Operators first: what it takes to stop the device is no part of the recording.
+            let mut recording = session.stop().with_marks(marks).with_calls(calls.unwrap_or_default());
+            if let Some(device) = self.take_device().and_then(cupti::Session::stop) {
+                recording.add_device(device);
+            }
             let mut builder = recording.into_builder();
             for (key, json) in &metadata {
                 builder.metadata.set(key, json);
@@ -149,7 +183,10 @@ impl PyRecorder {
         if let Some(tracer) = self.end_calls() {
             tracer.clear();
         }
-        py.detach(|| drop(self.session.lock().unwrap_or_else(PoisonError::into_inner).take()));
+        py.detach(|| {
+            drop(self.take_device());
+            drop(self.session.lock().unwrap_or_else(PoisonError::into_inner).take());
+        });
     }
 
     /// Pauses or resumes.
@@ -160,6 +197,15 @@ impl PyRecorder {
     /// Stops recording memory, for good, so that torch.profiler can start.
     fn release_memory(&self) {
         self.with(Session::release_memory);
+    }
+
+    /// Pauses or resumes the recording of device work.
+    fn toggle_device(&self, py: Python<'_>, record: bool) {
+        py.detach(|| {
+            if let Some(device) = &mut *self.device.lock().unwrap_or_else(PoisonError::into_inner) {
+                device.toggle(record);
+            }
+        });
     }
 
     /// Adds a range of the calling thread, between two readings of the recording clock.

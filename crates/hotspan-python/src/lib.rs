@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use crate::calls::{PyCallProfiler, function_stats, function_text};
     #[pymodule_export]
-    use crate::collect::{PyRecorder, clock_now, load_torch_hooks};
+    use crate::collect::{PyRecorder, clock_now, cupti_library, load_torch_hooks, warm_up_device};
     #[pymodule_export]
     use crate::device_tables::{copy_rows, gpu_tables, idle_gaps, step_tables, stream_rows};
     #[pymodule_export]

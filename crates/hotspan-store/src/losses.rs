@@ -63,6 +63,10 @@ losses! {
     SignalTaken: "signal_taken", Loss, "sampling ended early because the program took its signal for itself";
     DeafThread: "deaf_thread", Repair, "threads that block the sampler's signal: their samples have no native frames";
     UnreadableFrame: "unreadable_frame", Repair, "Python frames left out of samples because their code was gone before it was read";
+    DeviceRecordsDropped: "device_records_dropped", Loss, "device records that CUPTI dropped for want of buffers";
+    UntimedDeviceWork: "untimed_device_work", Loss, "device work without times: it had not ended when recording stopped, or CUPTI tells no time";
+    DamagedDeviceBuffer: "damaged_device_buffer", Loss, "buffers of device records that CUPTI itself could not read to their end";
+    DeviceBufferNotReturned: "device_buffer_not_returned", Loss, "buffers of device records that CUPTI kept beyond the end of the recording";
     UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
     MissedSamples: "missed_samples", Loss, "moments at which no sample was taken because the sampler was busy or had no processor";
     FailedSamples: "failed_samples", Loss, "samples of threads that could not be read because the process changed meanwhile";
@@ -75,9 +79,12 @@ losses! {
     UnsteadySamples: "unsteady_samples", Repair, "samples of stacks that moved while they were read; their innermost frames may not belong together";
     AssumedPeriod: "assumed_period", Note, "counts of a file without times, each taken as a sample 10 ms long";
     LateSamples: "late_samples", Note, "samples taken more than half a period after their time";
+    ClockJumped: "clock_jumped", Repair, "the system's clock was set while recording, so device work may lie beside the calls that launched it";
+    UnknownLaunchThread: "unknown_launch_thread", Repair, "calls into the CUDA runtime whose thread this CUPTI does not tell";
     RoundedTime: "rounded_time", Note, "times finer than a nanosecond, rounded";
     MissingDuration: "missing_duration", Note, "complete events without a duration, taken as 0";
     KeptVerbatim: "kept_verbatim", Note, "events of a kind hotspan does not analyse (async, object, sample); kept and exported unchanged";
+    UnknownDeviceRecord: "unknown_device_record", Note, "device records of a kind that was not asked for";
     PackedArgs: "packed_args", Note, "events with unusual keys, stored packed";
     TrailingData: "trailing_data", Note, "bytes after the end of the trace, ignored";
 }

@@ -2,6 +2,7 @@
 
 hotspan's own collector is taken unless it cannot do what is asked for, or cannot be built here. Then torch.profiler
 records, and hotspan reads what it exports. ``HOTSPAN_COLLECTOR=native`` or ``kineto`` forces one of the two.
+``HOTSPAN_CUPTI`` names the libcupti to record CUDA devices with, even where torch sees no device.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch.profiler import ProfilerActivity
 
 from hotspan import _core
 from hotspan._core import CollectError
+from hotspan.profiler import _device
 from hotspan.profiler._modules import ModuleCalls
 from hotspan.profiler._notices import say_once
 from hotspan.profiler._request import Request, device_of
@@ -55,10 +57,13 @@ class NativeCollector:
         self._recorder: _core.Recorder | None = None
         self._modules: ModuleCalls | None = None
         self._tensors: TensorMarks | None = None
+        self._has_device = False
 
     def prepare(self) -> None:
         """Load the hooks of the installed torch; the first time, compile them."""
         _core.load_torch_hooks(torch_folder())
+        if _device.is_wanted(self._request):
+            _core.warm_up_device()
 
     def start(self) -> None:
         """Begin to record, on all threads."""
@@ -67,6 +72,8 @@ class NativeCollector:
             torch_folder(), request.shapes, request.memory, request.overload_names
         )
         _tell_torch(True)
+        if _device.is_wanted(request):
+            self._has_device = _device.start(self._recorder)
         if not request.operators:
             self._recorder.toggle(False)
         if request.modules:
@@ -79,6 +86,9 @@ class NativeCollector:
     def stop(self, metadata: dict[str, str]) -> _core.Trace:
         """End, and return what was recorded."""
         marks = self._tensors.remove() if self._tensors is not None else []
+        if self._has_device:
+            # CUPTI hands out what has ended; torch.profiler waits here too.
+            _device.wait()
         recorder = self._end()
         if recorder is None:
             raise CollectError("nothing is being recorded")
@@ -92,9 +102,11 @@ class NativeCollector:
             recorder.discard()
 
     def toggle(self, record: bool, activities: Iterable[ProfilerActivity]) -> None:
-        """Pause or resume the recording of operators."""
+        """Pause or resume the recording of operators, of device work, or of both."""
         if self._recorder is not None and ProfilerActivity.CPU in activities:
             self._recorder.toggle(record)
+        if self._recorder is not None and ProfilerActivity.CUDA in activities:
+            self._recorder.toggle_device(record)
 
     def look(self) -> None:
         """Mark the gradients that are there."""
@@ -161,7 +173,7 @@ def choose(request: Request) -> Collector:
 
 def _beyond_native(request: Request) -> str | None:
     device = device_of(request.activities)
-    if device is not None:
+    if device is not None and not (device == "CUDA" and _device.is_recordable()):
         return f"{device} activity"
     return None
 

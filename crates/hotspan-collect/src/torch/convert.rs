@@ -10,6 +10,8 @@ use hotspan_store::{
 };
 
 use crate::clock::{Calibration, Ticks};
+use crate::cupti;
+use crate::host_spans::{HostSpan, HostSpans};
 use crate::torch::abi::{self, Block, Functions, Record};
 use crate::torch::inputs::{self, Keyword};
 use crate::torch::marks::push_mark;
@@ -91,6 +93,8 @@ struct Converter {
     memory: StringId,
     out_of_memory: StringId,
     links: Vec<Link>,
+    /// For device work to find who launched it; `None` when there is none.
+    host: Option<HostSpans>,
     /// Of the four combinations of an operator's keys, once they have been seen.
     layouts: [Option<LayoutId>; 4],
     /// Events so far; numbers them as Kineto does.
@@ -119,6 +123,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
         stopped: recording.stopped,
         overload_names: recording.options.overload_names,
         links: Vec::new(),
+        host: recording.device.is_some().then(HostSpans::default),
         layouts: [None; 4],
         index: 0,
         operators: 0,
@@ -126,7 +131,9 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     };
     converter.describe(&recording);
     let process = Ident::Int(i64::from(recording.process));
-    let Recording { threads, mut added, marks, calls, started, stopped, process: number, .. } = recording;
+    let Recording {
+        threads, mut added, marks, calls, started, stopped, process: number, device, calibration, ..
+    } = recording;
     added.sort_by_key(|span| span.start);
     for thread in threads {
         let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.os_thread);
@@ -147,7 +154,10 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     converter.calls(process, calls);
     converter.arrows();
     converter.window(started, stopped);
-    let Converter { mut builder, unfinished, .. } = converter;
+    let Converter { mut builder, unfinished, host, .. } = converter;
+    if let (Some(device), Some(mut host)) = (device, host) {
+        cupti::convert::add(&mut builder, device, &calibration, base, process, &mut host);
+    }
     if unfinished > 0 {
         builder.losses.add_many(Loss::UnfinishedSpan, unfinished, None);
     }
@@ -294,6 +304,10 @@ impl Converter {
         let category = if is_range { self.annotation } else { self.operator };
         let event = EventRow { time, name, category, track, args };
         self.builder.push_span(SpanRow { event, duration: end.since(time) });
+        if let Some(host) = &mut self.host {
+            let (start, end, external) = (time.0, end.0, self.operators);
+            host.push(track, HostSpan { start, end, external, name, is_annotation: is_range });
+        }
     }
 
     /// Kineto's keys come in four combinations; each is looked up once and its rows are appended after that.
@@ -363,7 +377,12 @@ impl Converter {
         let time = self.time(span.start.0);
         let category = if span.is_call { self.builder.category("python_function") } else { self.annotation };
         let event = EventRow { time, name, category, track, args };
-        self.builder.push_span(SpanRow { event, duration: self.time(span.end.0).since(time) });
+        let end = self.time(span.end.0);
+        self.builder.push_span(SpanRow { event, duration: end.since(time) });
+        if let (Some(host), false) = (&mut self.host, span.is_call) {
+            let (start, end, external) = (time.0, end.0, self.operators);
+            host.push(track, HostSpan { start, end, external, name, is_annotation: true });
+        }
     }
 
     fn memory(&mut self, track: TrackId, memory: &abi::Memory, totals: &abi::MemoryTotals) {

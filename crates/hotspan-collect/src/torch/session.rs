@@ -8,6 +8,7 @@ use hotspan_store::TraceBuilder;
 use crate::buffer;
 use crate::calls::SpanTable;
 use crate::clock::{self, Calibration, ClockStart, Ticks};
+use crate::cupti;
 use crate::torch::abi::{self, Functions};
 use crate::torch::convert;
 use crate::torch::threads::{self, ThreadRecording};
@@ -63,6 +64,7 @@ pub struct Recording {
     pub(crate) calibration: Calibration,
     pub(crate) started: Ticks,
     pub(crate) stopped: Ticks,
+    pub(crate) device: Option<cupti::Recording>,
 }
 
 /// The number of the running session, 0 for none.
@@ -162,6 +164,7 @@ impl Session {
             calibration: self.clock.finish(),
             started: self.started,
             stopped,
+            device: None,
         }
     }
 
@@ -199,6 +202,11 @@ impl Recording {
     pub fn with_marks(mut self, marks: impl IntoIterator<Item = (Ticks, i64, Mark)>) -> Self {
         self.marks.extend(marks);
         self
+    }
+
+    /// Adds what was recorded on devices at the same time.
+    pub fn add_device(&mut self, device: cupti::Recording) {
+        self.device = Some(device);
     }
 
     /// The trace, as importing an export of torch.profiler would give it.

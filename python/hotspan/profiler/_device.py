@@ -1,0 +1,52 @@
+"""Device work of hotspan's own collector: when it is recorded, and what torch has to do for it."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+from torch.profiler import ProfilerActivity
+
+from hotspan import _core
+from hotspan._core import CollectError
+from hotspan.profiler._notices import say_once
+from hotspan.profiler._request import Request
+
+
+def is_wanted(request: Request) -> bool:
+    """Whether CUDA devices are asked for and there are any."""
+    if ProfilerActivity.CUDA not in request.activities:
+        return False
+    return bool(os.environ.get("HOTSPAN_CUPTI")) or torch.cuda.is_available()
+
+
+def is_recordable() -> bool:
+    """Whether this process has a libcupti that hotspan can use; a torch of ROCm has none."""
+    try:
+        _core.cupti_library()
+    except CollectError:
+        return False
+    return True
+
+
+def start(recorder: _core.Recorder) -> bool:
+    """Begin to record device work; say why when that cannot be. Operators are recorded in any case."""
+    try:
+        recorder.start_device()
+    except CollectError as error:
+        say_once(f"device work is not recorded, only the CPU: {error}")
+        return False
+    return True
+
+
+def wait() -> None:
+    """Wait for the devices that this process works on, so that their last kernels are in the recording."""
+    if not torch.cuda.is_initialized() or torch.cuda.is_current_stream_capturing():
+        return
+    try:
+        for index in range(torch.cuda.device_count()):
+            if torch._C._cuda_hasPrimaryContext(index):
+                torch.cuda.synchronize(index)
+    except RuntimeError as error:
+        # The program hears of its error from its own next call.
+        say_once(f"the last device work may be missing: {str(error).splitlines()[0]}")
