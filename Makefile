@@ -26,10 +26,10 @@ unexport PYTHONHOME PYTHONPATH CONDA_PREFIX
 TOOLS := 'maturin>=1.9,<2' ruff==0.17.4 mypy==2.4.1 'pytest>=8.3'
 # The newest torchvision of a given torch is found by pip: each torchvision asks for exactly one torch.
 TORCH_PACKAGES := $(if $(TORCH),torch==$(TORCH),torch) torchvision numpy
-TEST_PACKAGES := pyarrow polars duckdb accelerate pandas plotly networkx pydot
+TEST_PACKAGES := pyarrow polars duckdb accelerate pandas plotly networkx pydot gprof2dot
 # HTA is read with, not worked in: without its notebooks it is small.
 BARE_TEST_PACKAGES := HolisticTraceAnalysis
-BENCH_PACKAGES := HolisticTraceAnalysis torch-tb-profiler setuptools
+BENCH_PACKAGES := HolisticTraceAnalysis torch-tb-profiler setuptools viztracer pyinstrument
 
 .PHONY: help
 help: ## Show this list
@@ -56,6 +56,7 @@ test: dev $(STAMPS)/torch $(STAMPS)/tests ## Run all tests, Rust and Python
 bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; writes bench/RESULTS.md
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/profiler.py
+	$(BIN)/python bench/calls.py
 
 .PHONY: dev
 dev: $(STAMPS)/tools ## Build hotspan and install it, editable, into .venv

@@ -6,6 +6,7 @@ mod broken;
 mod chrome_events;
 mod compression;
 mod corpus;
+mod prof;
 mod real_traces;
 
 use std::io::Cursor;
