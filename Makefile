@@ -27,11 +27,11 @@ TOOLS := 'maturin>=1.9,<2' ruff==0.17.4 mypy==2.4.1 'pytest>=8.3'
 # The newest torchvision of a given torch is found by pip: each torchvision asks for exactly one torch.
 TORCH_PACKAGES := $(if $(TORCH),torch==$(TORCH),torch) torchvision numpy
 TEST_PACKAGES := pyarrow polars duckdb accelerate pandas plotly networkx pydot \
-	line_profiler memory_profiler py-spy pyinstrument
+	line_profiler memory_profiler py-spy pyinstrument gprof2dot
 # HTA is read with, not worked in: without its notebooks it is small.
 BARE_TEST_PACKAGES := HolisticTraceAnalysis
 BENCH_PACKAGES := HolisticTraceAnalysis torch-tb-profiler setuptools \
-	line_profiler memory_profiler py-spy psutil
+	line_profiler memory_profiler py-spy psutil viztracer pyinstrument
 
 .PHONY: help
 help: ## Show this list
@@ -60,6 +60,7 @@ bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; 
 	$(BIN)/python bench/profiler.py
 	$(BIN)/python bench/lines.py
 	$(BIN)/python bench/sampler.py
+	$(BIN)/python bench/calls.py
 
 .PHONY: dev
 dev: $(STAMPS)/tools ## Build hotspan and install it, editable, into .venv

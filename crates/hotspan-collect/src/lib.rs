@@ -13,6 +13,8 @@ pub mod agent;
 pub mod buffer;
 pub mod calls;
 pub mod clock;
+pub mod cupti;
+mod host_spans;
 pub mod launch;
 pub mod lines;
 pub mod native;
@@ -21,6 +23,4 @@ pub mod process_memory;
 pub mod sampler;
 #[cfg(target_os = "linux")]
 pub mod terminal;
-pub mod cupti;
-mod host_spans;
 pub mod torch;

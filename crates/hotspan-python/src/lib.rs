@@ -10,9 +10,9 @@ mod diff;
 mod enter;
 mod error;
 mod events;
+mod function_events;
 mod lines;
 mod native;
-mod function_events;
 mod spans;
 mod trace;
 
@@ -37,11 +37,11 @@ mod _core {
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
     #[pymodule_export]
+    use crate::function_events::{PyEventKernel, PyFunctionEvent, PyFunctionEvents, PyInterval};
+    #[pymodule_export]
     use crate::lines::{PyLineRecorder, line_rows, line_text, memory_text, resident_memory, write_lprof};
     #[pymodule_export]
     use crate::native::{PyNativeSampler, sample_stacks};
-    #[pymodule_export]
-    use crate::function_events::{PyEventKernel, PyFunctionEvent, PyFunctionEvents, PyInterval};
     #[pymodule_export]
     use crate::spans::PySpans;
     #[pymodule_export]

@@ -1,26 +1,10 @@
 //! What happens at an event, whichever way the interpreter reports it: a function is entered or left.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
 use crate::calls::functions::{Kind, describe_builtin};
 use crate::calls::python::{Interpreter, Owned, Ptr, text_attribute, type_of};
 use crate::calls::thread::{FunctionId, Key, ThreadCalls};
 use crate::calls::tracer::{Tracer, lock, running, this_thread};
 use crate::clock;
-
-/// Whether the running tracer asks a timer of its own.
-static HAS_TIMER: AtomicBool = AtomicBool::new(false);
-/// The code whose calls are named by the module that is called; 0: none.
-static MODULE_CALL: AtomicUsize = AtomicUsize::new(0);
-/// Whether methods of C are told apart by the type they are called on, as torch.profiler shows them.
-static BY_TYPE: AtomicBool = AtomicBool::new(false);
-
-/// Sets what a session wants of its events.
-pub(crate) fn prepare(has_timer: bool, module_call: usize, by_type: bool) {
-    HAS_TIMER.store(has_timer, Ordering::Relaxed);
-    MODULE_CALL.store(module_call, Ordering::Relaxed);
-    BY_TYPE.store(by_type, Ordering::Relaxed);
-}
 
 /// What the callee of an event is.
 #[derive(Clone, Copy)]
@@ -34,29 +18,41 @@ pub(crate) enum Callee {
 }
 
 impl Callee {
+    #[inline]
+    fn is_code(self) -> bool {
+        matches!(self, Self::Code(..))
+    }
+
     /// # Safety
     /// The objects are live.
     #[inline]
-    unsafe fn key(self, python: &Interpreter) -> Key {
+    unsafe fn key(self, python: &Interpreter, by_type: bool) -> Key {
         // SAFETY: the caller says so.
-        let (key, object) = unsafe {
-            match self {
+        unsafe {
+            let key = match self {
                 Self::Code(code, _) => return code as Key,
-                Self::Builtin(function) => {
-                    let key = python.definition(function);
-                    if !BY_TYPE.load(Ordering::Relaxed) {
-                        return key;
-                    }
-                    (key, (python.c_self)(function))
-                }
-                Self::Method(descriptor, object) => (descriptor as Key, object),
+                Self::Builtin(function) => python.definition(function),
+                Self::Method(descriptor, _) => descriptor as Key,
+            };
+            if by_type { self.key_with_type(python, key) } else { key }
+        }
+    }
+
+    /// Methods of C told apart by the type they are called on, as torch.profiler shows them.
+    unsafe fn key_with_type(self, python: &Interpreter, key: Key) -> Key {
+        // SAFETY: the objects are live.
+        let object = unsafe {
+            match self {
+                Self::Builtin(function) => (python.c_self)(function),
+                Self::Method(_, object) => object,
+                Self::Code(..) => std::ptr::null_mut(),
             }
         };
-        if BY_TYPE.load(Ordering::Relaxed) && !object.is_null() {
-            // SAFETY: the object is live. An odd number is the address of nothing.
-            return key ^ (unsafe { type_of(object) } as Key).rotate_left(20) | 1;
+        if object.is_null() {
+            return key;
         }
-        key
+        // SAFETY: as above. An odd number is the address of nothing.
+        key ^ (unsafe { type_of(object) } as Key).rotate_left(20) | 1
     }
 }
 
@@ -72,12 +68,12 @@ pub(crate) unsafe fn entered(python: &'static Interpreter, callee: Callee) {
         if mine.is_null() || (*mine).busy {
             return;
         }
-        let key = callee.key(python);
-        if !HAS_TIMER.load(Ordering::Relaxed)
+        let key = callee.key(python, (*mine).by_type);
+        if !(*mine).has_timer
+            && key != (*mine).module_call
             && let Some(edge) = (*mine).edge_to(key)
-            && key != MODULE_CALL.load(Ordering::Relaxed)
         {
-            (*mine).enter(edge, key, clock::now);
+            (*mine).enter(edge, key, callee.is_code(), clock::now);
             return;
         }
         python.aside(|| entered_anew(python, mine, callee, key));
@@ -97,13 +93,27 @@ pub(crate) unsafe fn left(python: &'static Interpreter, callee: Callee) {
         if mine.is_null() || (*mine).busy || (*mine).depth() == 0 {
             return;
         }
-        let key = callee.key(python);
-        let now = if HAS_TIMER.load(Ordering::Relaxed) {
-            running().map_or(now, |tracer| tracer.now())
-        } else {
-            now
-        };
+        let key = callee.key(python, (*mine).by_type);
+        let now = if (*mine).has_timer { running().map_or(now, |tracer| tracer.now()) } else { now };
         (*mine).leave(now, key);
+    }
+}
+
+/// The innermost Python function returns.
+///
+/// # Safety
+/// The GIL is held.
+#[inline]
+pub(crate) unsafe fn left_code() {
+    let now = clock::now();
+    let mine = this_thread();
+    // SAFETY: as above.
+    unsafe {
+        if mine.is_null() || (*mine).busy {
+            return;
+        }
+        let now = if (*mine).has_timer { running().map_or(now, |tracer| tracer.now()) } else { now };
+        (*mine).leave_code(now);
     }
 }
 
@@ -116,13 +126,13 @@ unsafe fn entered_anew(python: &'static Interpreter, mine: *mut ThreadCalls, cal
     unsafe {
         let session = (*mine).session;
         (*mine).busy = true;
-        let (key, id) = learn(python, &tracer, callee, leaves_as);
+        let (key, id) = learn(python, &tracer, callee, leaves_as, (*mine).by_type);
         (*mine).busy = false;
         if this_thread() != mine || (*mine).session != session {
             return;
         }
         let edge = (*mine).edge_to(key).unwrap_or_else(|| (*mine).new_edge(key, id));
-        (*mine).enter(edge, leaves_as, || tracer.now());
+        (*mine).enter(edge, leaves_as, callee.is_code(), || tracer.now());
     }
 }
 
@@ -132,6 +142,7 @@ unsafe fn learn(
     tracer: &Tracer,
     callee: Callee,
     key: Key,
+    by_type: bool,
 ) -> (Key, FunctionId) {
     let find = |key| lock(&tracer.functions).and_then(|functions| functions.find(key));
     let add = |key, kind, object| {
@@ -143,7 +154,7 @@ unsafe fn learn(
     unsafe {
         match callee {
             Callee::Code(code, frame) => {
-                if key == MODULE_CALL.load(Ordering::Relaxed)
+                if key == tracer.module_call()
                     && let Some(module) = module_of(python, frame)
                 {
                     let key = module.0 as Key;
@@ -173,8 +184,8 @@ unsafe fn learn(
                 let bound = bind.and_then(|bind| python.call(bind.0, &[python.new_reference(object)]));
                 let id = match bound.filter(|bound| python.is_c_function(bound.0)) {
                     Some(bound) => {
-                        let same = Callee::Builtin(bound.0).key(python);
-                        let (_, id) = learn(python, tracer, Callee::Builtin(bound.0), same);
+                        let same = Callee::Builtin(bound.0).key(python, by_type);
+                        let (_, id) = learn(python, tracer, Callee::Builtin(bound.0), same, by_type);
                         id
                     }
                     None => {

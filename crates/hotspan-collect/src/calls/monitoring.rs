@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::calls::CallsError;
 use crate::calls::events::{Callee, entered, left};
-use crate::calls::python::{FastFunction, Interpreter, MethodDefinition, Owned, Ptr, type_of};
+use crate::calls::python::{Interpreter, Owned, Ptr, VectorFunction, type_of};
 use crate::calls::tracer::lock;
 
 /// Tool ids to try: first those that are nobody's by custom.
@@ -13,26 +13,24 @@ const TOOL_IDS: [c_long; 6] = [3, 4, 2, 1, 0, 5];
 
 struct Event {
     name: &'static CStr,
-    method: &'static MethodDefinition,
+    function: VectorFunction,
     of_builtins: bool,
 }
 
-static PYTHON_ENTRY: MethodDefinition = MethodDefinition::fast(c"hotspan_entered", python_entered);
-static PYTHON_EXIT: MethodDefinition = MethodDefinition::fast(c"hotspan_left", python_left);
-static C_ENTRY: MethodDefinition = MethodDefinition::fast(c"hotspan_c_entered", c_entered);
-static C_EXIT: MethodDefinition = MethodDefinition::fast(c"hotspan_c_left", c_left);
-
 static EVENTS: [Event; 9] = [
-    Event { name: c"PY_START", method: &PYTHON_ENTRY, of_builtins: false },
-    Event { name: c"PY_RESUME", method: &PYTHON_ENTRY, of_builtins: false },
-    Event { name: c"PY_THROW", method: &PYTHON_ENTRY, of_builtins: false },
-    Event { name: c"PY_RETURN", method: &PYTHON_EXIT, of_builtins: false },
-    Event { name: c"PY_YIELD", method: &PYTHON_EXIT, of_builtins: false },
-    Event { name: c"PY_UNWIND", method: &PYTHON_EXIT, of_builtins: false },
-    Event { name: c"CALL", method: &C_ENTRY, of_builtins: true },
-    Event { name: c"C_RETURN", method: &C_EXIT, of_builtins: true },
-    Event { name: c"C_RAISE", method: &C_EXIT, of_builtins: true },
+    Event { name: c"PY_START", function: python_entered, of_builtins: false },
+    Event { name: c"PY_RESUME", function: python_entered, of_builtins: false },
+    Event { name: c"PY_THROW", function: python_entered, of_builtins: false },
+    Event { name: c"PY_RETURN", function: python_left, of_builtins: false },
+    Event { name: c"PY_YIELD", function: python_left, of_builtins: false },
+    Event { name: c"PY_UNWIND", function: python_left, of_builtins: false },
+    Event { name: c"CALL", function: c_entered, of_builtins: true },
+    Event { name: c"C_RETURN", function: c_left, of_builtins: true },
+    Event { name: c"C_RAISE", function: c_left, of_builtins: true },
 ];
+
+/// The bits of an argument count that count; the first says that the place before the arguments is free.
+const COUNT: usize = usize::MAX >> 1;
 
 /// The tool id in use.
 static TOOL: Mutex<Option<c_long>> = Mutex::new(None);
@@ -80,10 +78,7 @@ unsafe fn listen(
         for event in EVENTS.iter().filter(|event| builtins || !event.of_builtins) {
             let number = events.attribute(event.name)?;
             let bit = (python.as_long)(number.0);
-            let callback = (python.new_function)(event.method, std::ptr::null_mut(), std::ptr::null_mut());
-            if callback.is_null() {
-                return None;
-            }
+            let callback = python.callback(event.function)?.into_raw();
             python.call(register.0, &[(python.new_long)(tool), number.into_raw(), callback])?;
             all |= bit;
         }
@@ -127,20 +122,18 @@ fn answer(python: &Interpreter) -> Ptr {
     python.none
 }
 
-const _: [FastFunction; 4] = [python_entered, python_left, c_entered, c_left];
-
-unsafe extern "C" fn python_entered(_: Ptr, arguments: *const Ptr, count: isize) -> Ptr {
+unsafe extern "C" fn python_entered(_: Ptr, arguments: *const Ptr, count: usize, _: Ptr) -> Ptr {
     let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
-    if count >= 1 {
+    if count & COUNT >= 1 {
         // SAFETY: the interpreter passes the code object first, and holds the GIL.
         unsafe { entered(python, Callee::Code(*arguments, None)) };
     }
     answer(python)
 }
 
-unsafe extern "C" fn python_left(_: Ptr, arguments: *const Ptr, count: isize) -> Ptr {
+unsafe extern "C" fn python_left(_: Ptr, arguments: *const Ptr, count: usize, _: Ptr) -> Ptr {
     let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
-    if count >= 1 {
+    if count & COUNT >= 1 {
         // SAFETY: as above.
         unsafe { left(python, Callee::Code(*arguments, None)) };
     }
@@ -149,8 +142,8 @@ unsafe extern "C" fn python_left(_: Ptr, arguments: *const Ptr, count: isize) ->
 
 /// The function of C that an event is about, if it is about one.
 #[inline]
-unsafe fn callee(python: &Interpreter, arguments: *const Ptr, count: isize) -> Option<Callee> {
-    if count < 4 {
+unsafe fn callee(python: &Interpreter, arguments: *const Ptr, count: usize) -> Option<Callee> {
+    if count & COUNT < 4 {
         return None;
     }
     // SAFETY: the interpreter passes code, offset, callable and first argument (or a mark that there is none).
@@ -166,7 +159,7 @@ unsafe fn callee(python: &Interpreter, arguments: *const Ptr, count: isize) -> O
     None
 }
 
-unsafe extern "C" fn c_entered(_: Ptr, arguments: *const Ptr, count: isize) -> Ptr {
+unsafe extern "C" fn c_entered(_: Ptr, arguments: *const Ptr, count: usize, _: Ptr) -> Ptr {
     let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
     // SAFETY: as above.
     unsafe {
@@ -177,7 +170,7 @@ unsafe extern "C" fn c_entered(_: Ptr, arguments: *const Ptr, count: isize) -> P
     answer(python)
 }
 
-unsafe extern "C" fn c_left(_: Ptr, arguments: *const Ptr, count: isize) -> Ptr {
+unsafe extern "C" fn c_left(_: Ptr, arguments: *const Ptr, count: usize, _: Ptr) -> Ptr {
     let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
     // SAFETY: as above.
     unsafe {

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::calls::CallsError;
-use crate::calls::events::{Callee, entered, left};
+use crate::calls::events::{Callee, entered, left, left_code};
 use crate::calls::python::{Interpreter, MethodDefinition, Owned, ProfileFunction, Ptr};
 use crate::calls::tracer::lock;
 
@@ -126,15 +126,12 @@ unsafe extern "C" fn on_event(_: Ptr, frame: Ptr, what: c_int, argument: Ptr) ->
     // SAFETY: called by the interpreter with the GIL held; frame and argument are live. The registry keeps the code.
     unsafe {
         match what {
-            CALL | RETURN => {
+            CALL => {
                 let code = (python.frame_code)(frame);
-                if what == CALL {
-                    entered(python, Callee::Code(code, Some(frame)));
-                } else {
-                    left(python, Callee::Code(code, None));
-                }
+                entered(python, Callee::Code(code, Some(frame)));
                 (python.dec_ref)(code);
             }
+            RETURN => left_code(),
             C_CALL | C_EXCEPTION | C_RETURN
                 if BUILTINS.load(Ordering::Relaxed) && python.is_c_function(argument) =>
             {

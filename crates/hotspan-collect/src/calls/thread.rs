@@ -24,6 +24,8 @@ struct Open {
     leaves_as: Key,
     edge: u32,
     span: u32,
+    /// Python code, not a function of C.
+    is_code: bool,
 }
 
 /// Calls from one function to another.
@@ -88,6 +90,12 @@ pub(crate) struct ThreadCalls {
     pub(crate) os_thread: i64,
     /// An event is being handled that runs Python code; its events are not the program's.
     pub(crate) busy: bool,
+    /// What the session wants of events beside the usual; any of it takes the long way in.
+    pub(crate) has_timer: bool,
+    pub(crate) by_type: bool,
+    pub(crate) module_call: Key,
+    /// The function this thread is in, a place in `known`.
+    current: u32,
     stack: Vec<Open>,
     known: Vec<Known>,
     ids: HashMap<Key, u32>,
@@ -119,6 +127,10 @@ impl ThreadCalls {
             session,
             os_thread,
             busy: false,
+            has_timer: false,
+            by_type: false,
+            module_call: 0,
+            current: 0,
             stack: Vec::with_capacity(64),
             known: vec![outside],
             ids: HashMap::new(),
@@ -131,11 +143,6 @@ impl ThreadCalls {
     }
 
     #[inline]
-    fn current(&self) -> u32 {
-        self.stack.last().map_or(0, |open| self.edges[open.edge as usize].callee)
-    }
-
-    #[inline]
     fn slot_of(caller: u32, key: Key) -> usize {
         // Addresses end in zeros; the upper bits of a product depend on all of the lower ones.
         let mixed = (key as u64 >> 4) ^ (u64::from(caller) << 40);
@@ -145,13 +152,18 @@ impl ThreadCalls {
     /// The edge from the current function to `key`, when it was taken before.
     #[inline]
     pub(crate) fn edge_to(&self, key: Key) -> Option<u32> {
-        let caller = self.current();
-        let last = self.known[caller as usize].last_edge;
-        if let Some(edge) = self.edges.get(last as usize)
-            && edge.key == key
-        {
-            return Some(last);
+        // SAFETY: `current` is a place in `known`, and what `last_edge` names is a place in `edges` or the edge that is none.
+        unsafe {
+            let last = self.known.get_unchecked(self.current as usize).last_edge;
+            if last != NO_EDGE && self.edges.get_unchecked(last as usize).key == key {
+                return Some(last);
+            }
         }
+        self.search(key)
+    }
+
+    fn search(&self, key: Key) -> Option<u32> {
+        let caller = self.current;
         let mask = self.slots.len() - 1;
         let mut at = Self::slot_of(caller, key) & mask;
         loop {
@@ -169,7 +181,7 @@ impl ThreadCalls {
     /// The edge from the current function to one that it never called before.
     #[cold]
     pub(crate) fn new_edge(&mut self, key: Key, id: FunctionId) -> u32 {
-        let caller = self.current();
+        let caller = self.current;
         let callee = match self.ids.get(&key) {
             Some(&callee) => callee,
             None => {
@@ -206,33 +218,39 @@ impl ThreadCalls {
 
     /// Enters the function at the end of an edge of the current one.
     #[inline]
-    pub(crate) fn enter(&mut self, edge: u32, leaves_as: Key, now: impl FnOnce() -> Ticks) {
-        let caller = self.current();
-        self.known[caller as usize].last_edge = edge;
-        let taken = &mut self.edges[edge as usize];
-        taken.depth += 1;
-        let callee = &mut self.known[taken.callee as usize];
-        callee.depth += 1;
+    pub(crate) fn enter(&mut self, edge: u32, leaves_as: Key, is_code: bool, now: impl FnOnce() -> Ticks) {
+        debug_assert!((edge as usize) < self.edges.len());
+        let caller = self.current;
         let mut span = 0;
-        if self.room > 0 {
-            let parent = self.stack.last().map_or(0, |open| open.span);
-            if self.spans.len() < self.room {
-                let start = Ticks(0);
-                self.spans.push(CallSpan { start, end: start, function: callee.id, parent });
-                span = self.spans.len() as u32;
-            } else {
-                self.dropped += 1;
+        // SAFETY: an edge comes from `edge_to` or `new_edge`, so that it and the functions at its ends are known.
+        unsafe {
+            self.known.get_unchecked_mut(caller as usize).last_edge = edge;
+            let taken = self.edges.get_unchecked_mut(edge as usize);
+            taken.depth += 1;
+            self.current = taken.callee;
+            let callee = self.known.get_unchecked_mut(taken.callee as usize);
+            callee.depth += 1;
+            if self.room > 0 {
+                let id = callee.id;
+                span = self.new_span(id);
             }
         }
-        self.stack.push(Open { start: 0, inner: 0, leaves_as, edge, span });
-        // What was done so far is the caller's time, not the callee's.
+        // What was done so far is the caller's time, not the callee's; little is left to do.
         let start = now();
-        if let Some(open) = self.stack.last_mut() {
-            open.start = start.0;
-        }
+        self.stack.push(Open { start: start.0, inner: 0, leaves_as, edge, span, is_code });
         if span > 0 {
             self.spans[span as usize - 1].start = start;
         }
+    }
+
+    fn new_span(&mut self, function: FunctionId) -> u32 {
+        if self.spans.len() >= self.room {
+            self.dropped += 1;
+            return 0;
+        }
+        let parent = self.stack.last().map_or(0, |open| open.span);
+        self.spans.push(CallSpan { start: Ticks(0), end: Ticks(0), function, parent });
+        self.spans.len() as u32
     }
 
     /// Leaves the innermost function, if that is what returned. A return that was not entered is passed over; when
@@ -243,6 +261,18 @@ impl ThreadCalls {
             Some(open) if open.leaves_as == leaves_as => self.pop(now),
             Some(_) => self.unwind(now, leaves_as),
             None => {}
+        }
+    }
+
+    /// Leaves the innermost Python function, and functions of C inside it whose returns were not seen.
+    #[inline]
+    pub(crate) fn leave_code(&mut self, now: Ticks) {
+        while let Some(open) = self.stack.last() {
+            let is_code = open.is_code;
+            self.pop(now);
+            if is_code {
+                return;
+            }
         }
     }
 
@@ -259,24 +289,28 @@ impl ThreadCalls {
     fn pop(&mut self, now: Ticks) {
         let Some(open) = self.stack.pop() else { return };
         let total = now.0.wrapping_sub(open.start);
-        let edge = &mut self.edges[open.edge as usize];
-        edge.calls += 1;
-        edge.own = edge.own.wrapping_add(total).wrapping_sub(open.inner);
-        edge.depth -= 1;
-        if edge.depth == 0 {
-            edge.total += total;
-        } else {
-            edge.recursive += 1;
-        }
-        let callee = &mut self.known[edge.callee as usize];
-        callee.depth -= 1;
-        if callee.depth == 0 {
-            callee.total += total;
-        } else {
-            callee.recursive += 1;
+        // SAFETY: an open call names an edge that is there, and edges and functions are never taken out.
+        unsafe {
+            let edge = self.edges.get_unchecked_mut(open.edge as usize);
+            self.current = edge.caller;
+            edge.calls += 1;
+            edge.own = edge.own.wrapping_add(total).wrapping_sub(open.inner);
+            edge.depth -= 1;
+            if edge.depth == 0 {
+                edge.total = edge.total.wrapping_add(total);
+            } else {
+                edge.recursive += 1;
+            }
+            let callee = self.known.get_unchecked_mut(edge.callee as usize);
+            callee.depth -= 1;
+            if callee.depth == 0 {
+                callee.total = callee.total.wrapping_add(total);
+            } else {
+                callee.recursive += 1;
+            }
         }
         if let Some(outer) = self.stack.last_mut() {
-            outer.inner += total;
+            outer.inner = outer.inner.wrapping_add(total);
         }
         if open.span > 0 {
             self.spans[open.span as usize - 1].end = now;
@@ -321,7 +355,7 @@ mod tests {
 
     fn call(thread: &mut ThreadCalls, key: Key, at: u64) {
         let edge = thread.edge_to(key).unwrap_or_else(|| thread.new_edge(key, FunctionId(key as u32)));
-        thread.enter(edge, key, || Ticks(at));
+        thread.enter(edge, key, true, || Ticks(at));
     }
 
     fn sums(thread: &mut ThreadCalls, now: u64) -> Vec<(Option<u32>, u32, Sums, Sums)> {

@@ -14,7 +14,7 @@ use crate::calls::CallsError;
 use crate::calls::functions::{Functions, Kind};
 use crate::calls::python::{Interpreter, Owned, Ptr};
 use crate::calls::thread::{CallSpan, FunctionId, Key, Sums, ThreadCalls};
-use crate::calls::{events, monitoring, set_profile};
+use crate::calls::{monitoring, set_profile};
 use crate::clock::{self, Calibration, ClockStart, Ticks};
 
 /// What to trace.
@@ -190,6 +190,9 @@ fn attach(session: u64) -> *mut ThreadCalls {
     let room = lock(&tracer.options).map_or(0, |options| options.spans);
     let mut state = prepared.unwrap_or_else(|| Box::new(ThreadCalls::new(session, os_thread, room)));
     state.os_thread = os_thread;
+    state.has_timer = tracer.has_timer();
+    state.by_type = room > 0;
+    state.module_call = tracer.module_call();
     let mine = CURRENT.get();
     if mine.is_null() {
         let _ = AT_END.try_with(|_| ());
@@ -242,6 +245,10 @@ impl Tracer {
         self.module_call.store(code as usize, Ordering::Relaxed);
     }
 
+    pub(crate) fn module_call(&self) -> Key {
+        self.module_call.load(Ordering::Relaxed)
+    }
+
     /// Whether this tracer is the one that traces.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -274,7 +281,6 @@ impl Tracer {
             // SAFETY: the GIL is held.
             unsafe { self.prepare(session, options) };
         }
-        events::prepare(self.has_timer(), self.module_call.load(Ordering::Relaxed), options.spans > 0);
         ACTIVE.store(session, Ordering::Release);
         // SAFETY: the GIL is held.
         let started = unsafe {
@@ -419,7 +425,7 @@ impl Tracer {
                     let Some(mut functions) = lock(&self.functions) else { break };
                     let id = functions.add(key, Kind::Running { line }, code);
                     let edge = state.new_edge(key, id);
-                    state.enter(edge, code as Key, clock::now);
+                    state.enter(edge, code as Key, true, clock::now);
                 }
                 if let Some(mut prepared) = lock(&PREPARED) {
                     prepared.push((ident, state));

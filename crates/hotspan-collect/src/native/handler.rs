@@ -27,7 +27,8 @@ pub(crate) fn install() -> Option<i32> {
         return Some(SIGNAL.load(Ordering::Acquire));
     }
     // From above, since programs that use them begin from below.
-    let is_unused = |signal: &i32| current(*signal).is_some_and(|action| action.sa_sigaction == libc::SIG_DFL);
+    let is_unused =
+        |signal: &i32| current(*signal).is_some_and(|action| action.sa_sigaction == libc::SIG_DFL);
     let signal = (libc::SIGRTMIN()..libc::SIGRTMAX()).rev().find(is_unused)?;
     // SAFETY: zeros are a valid action, filled in below.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };

@@ -129,7 +129,8 @@ impl Library {
 
     /// Up to 7 bytes of code that end at an address in memory, when unwind tables cover them.
     pub(crate) fn code_before(&self, address: u64) -> Option<&[u8]> {
-        let offset = address.checked_sub(self.mapping.range.start as u64)?.checked_add(self.mapping.offset)?;
+        let offset =
+            address.checked_sub(self.mapping.range.start as u64)?.checked_add(self.mapping.offset)?;
         let end = usize::try_from(offset).ok()?;
         let code = self.content.as_ref()?.get(end.checked_sub(7)?..end)?;
         (self.tables.is_some() && self.is_covered(address.wrapping_sub(1))).then_some(code)

@@ -132,7 +132,16 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     converter.describe(&recording);
     let process = Ident::Int(i64::from(recording.process));
     let Recording {
-        threads, mut added, marks, calls, started, stopped, process: number, device, calibration, ..
+        threads,
+        mut added,
+        marks,
+        calls,
+        started,
+        stopped,
+        process: number,
+        device,
+        calibration,
+        ..
     } = recording;
     added.sort_by_key(|span| span.start);
     for thread in threads {

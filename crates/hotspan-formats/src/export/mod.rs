@@ -8,9 +8,9 @@ pub(crate) mod frame_text;
 pub mod hotspan;
 pub mod lprof;
 pub mod memory;
-pub mod prof;
 pub mod memory_svg;
 pub mod mprof;
+pub mod prof;
 pub mod speedscope;
 
 use std::io::{self, Write};

@@ -55,7 +55,8 @@ fn collapsed_stacks_go_in_and_out() {
 
 #[test]
 fn bad_lines_are_counted_not_fatal() {
-    let trace = read("main;work 3\nmain;work 5\nwork without a count\n").unwrap_or_else(|error| panic!("{error}"));
+    let trace =
+        read("main;work 3\nmain;work 5\nwork without a count\n").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(stacks(&trace).len(), 2);
     assert_eq!(trace.losses().count(Loss::BadEvent), 1);
 }
@@ -105,7 +106,22 @@ fn the_corpora_and_their_mutations_are_read_without_a_panic() {
         state ^= state << 17;
         (state % below.max(1) as u64) as usize
     };
-    let pieces = [&b";"[..], b" ", b"\n", b"(", b":9)", b"\"", b"{", b"]", b",", b"-1", b"1e99", b"\xff", b"null", b"99999999999"];
+    let pieces = [
+        &b";"[..],
+        b" ",
+        b"\n",
+        b"(",
+        b":9)",
+        b"\"",
+        b"{",
+        b"]",
+        b",",
+        b"-1",
+        b"1e99",
+        b"\xff",
+        b"null",
+        b"99999999999",
+    ];
     for content in corpus("collapsed").into_iter().chain(corpus("speedscope")) {
         exercise(&content);
         for _ in 0..300 {

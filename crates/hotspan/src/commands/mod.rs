@@ -9,15 +9,15 @@ pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod gpu;
 pub(crate) mod info;
+pub(crate) mod ranks;
+#[cfg(target_os = "linux")]
+pub(crate) mod record;
+pub(crate) mod record_memory;
 pub(crate) mod report;
 pub(crate) mod run;
-pub(crate) mod ranks;
-pub(crate) mod record_memory;
 pub(crate) mod stats;
 mod stats_lines;
 pub(crate) mod steps;
-#[cfg(target_os = "linux")]
-pub(crate) mod record;
 #[cfg(target_os = "linux")]
 pub(crate) mod top;
 pub(crate) mod tree;

@@ -54,7 +54,8 @@ impl Interpreter {
     fn with(layout: Layout) -> Option<Self> {
         let main = symbol(c"PyInterpreterState_Main")?;
         let this_thread = symbol(c"PyGILState_GetThisThreadState")?;
-        let current_thread = symbol(c"PyThreadState_GetUnchecked").or_else(|| symbol(c"_PyThreadState_UncheckedGet"))?;
+        let current_thread =
+            symbol(c"PyThreadState_GetUnchecked").or_else(|| symbol(c"_PyThreadState_UncheckedGet"))?;
         let thread_head = symbol(c"PyInterpreterState_ThreadHead")?;
         // SAFETY: those are the signatures of the functions, the same in all versions.
         let found = unsafe {
