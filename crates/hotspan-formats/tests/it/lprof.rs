@@ -44,8 +44,10 @@ fn every_protocol_says_the_same() {
         let trace = check_hotspan(content);
         let functions = line_functions(&trace);
         assert_eq!(trace.source().format, "line_profiler", "{name}");
-        let names: Vec<_> =
-            functions.iter().map(|function| (function.file.as_str(), function.first_line, function.name.as_str())).collect();
+        let names: Vec<_> = functions
+            .iter()
+            .map(|function| (function.file.as_str(), function.first_line, function.name.as_str()))
+            .collect();
         assert_eq!(names, [("a.py", 1, "f"), ("b é.py", 7, "C.g")], "{name}");
         let rows: Vec<_> = functions[0].lines.iter().map(|row| (row.line, row.hits, row.time.0)).collect();
         assert_eq!(rows, [(2, 3, 1_000_000), (3, 1, (1 << 40) * 1000)], "{name}");
