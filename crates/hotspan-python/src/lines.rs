@@ -203,6 +203,7 @@ impl Drop for PyLineRecorder {
     fn drop(&mut self) {
         let _ = Python::try_attach(|py| {
             // When the interpreter refuses, it is ending.
+            let _ = self.disable(py);
             let _ = self.detach(py);
             // SAFETY: the GIL is held.
             for code in unsafe { self.collector.0.close() } {
