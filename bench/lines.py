@@ -103,7 +103,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
     version = ".".join(map(str, sys.version_info[:3]))
-    said = [f"Python {version}, line_profiler {line_profiler.__version__}, memory_profiler {memory_profiler.__version__}"]
+    said = [
+        f"Python {version}, line_profiler {line_profiler.__version__}, memory_profiler {memory_profiler.__version__}"
+    ]
     for function, lines in LINES.items():
         ours, theirs = hotspan.LineProfiler(), line_profiler.LineProfiler()
         kinds = {
@@ -119,7 +121,11 @@ def main() -> None:
         )
     ours_memory, theirs_memory = MemoryProfiler(), memory_profiler.LineProfiler()
     with contextlib.redirect_stdout(io.StringIO()):
-        kinds = {"plain": tight, "hotspan": ours_memory(copy_of(tight)), "memory_profiler": theirs_memory(copy_of(tight))}
+        kinds = {
+            "plain": tight,
+            "hotspan": ours_memory(copy_of(tight)),
+            "memory_profiler": theirs_memory(copy_of(tight)),
+        }
         found = compare(kinds, max(arguments.iterations // 100, 100), 5, LINES[tight])
     ratio = found["memory_profiler"] / found["hotspan"]
     said.append(

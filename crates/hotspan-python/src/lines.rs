@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hotspan_analyze::lines::{LineReportOptions, line_functions, line_report, memory_report};
 use hotspan_collect::lines::monitoring::Event;
@@ -36,7 +36,8 @@ thread_local! {
 }
 
 fn has_monitoring(py: Python<'_>) -> bool {
-    py.version_info() >= (3, 12)
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(|| py.version_info() >= (3, 12))
 }
 
 /// A collector, whose state is protected by the GIL.
@@ -53,6 +54,8 @@ struct State {
     count: Cell<usize>,
     explicit: Cell<bool>,
     attached: Cell<bool>,
+    /// The trace function for new threads that was set before ours.
+    earlier_for_threads: RefCell<Option<Py<PyAny>>>,
     codes: RefCell<Vec<Py<PyAny>>>,
 }
 
@@ -150,7 +153,10 @@ impl PyLineRecorder {
         }
         self.enable_by_count(py)?;
         if !has_monitoring(py) {
-            py.import("threading")?.call_method1("settrace", (marker(py)?,))?;
+            let threading = py.import("threading")?;
+            let earlier = threading.call_method0("gettrace")?.unbind();
+            threading.call_method1("settrace", (marker(py)?,))?;
+            self.state(|state| state.earlier_for_threads.replace(Some(earlier)));
         }
         Ok(())
     }
@@ -158,7 +164,9 @@ impl PyLineRecorder {
     fn disable(&self, py: Python<'_>) -> PyResult<()> {
         if self.state(|state| state.explicit.replace(false)) {
             if !has_monitoring(py) {
-                py.import("threading")?.call_method1("settrace", (py.None(),))?;
+                let earlier = self.state(|state| state.earlier_for_threads.take());
+                let earlier = earlier.unwrap_or_else(|| py.None());
+                py.import("threading")?.call_method1("settrace", (earlier,))?;
             }
             self.disable_by_count(py)?;
         }
@@ -195,6 +203,7 @@ impl Drop for PyLineRecorder {
     fn drop(&mut self) {
         let _ = Python::try_attach(|py| {
             // When the interpreter refuses, it is ending.
+            let _ = self.disable(py);
             let _ = self.detach(py);
             // SAFETY: the GIL is held.
             for code in unsafe { self.collector.0.close() } {
@@ -316,7 +325,7 @@ fn begin_tracing(py: Python<'_>) -> PyResult<()> {
         return Ok(());
     }
     let earlier = py.import("sys")?.call_method0("gettrace")?;
-    let earlier = (!earlier.is_none() && !is_marker(&earlier)).then(|| earlier.unbind());
+    let earlier = (!earlier.is_none()).then(|| earlier.unbind());
     let marker = marker(py)?;
     EARLIER_TRACE.with_borrow_mut(|place| *place = earlier);
     // SAFETY: the GIL is held and the marker was made for this.
@@ -331,6 +340,10 @@ fn end_tracing(py: Python<'_>) -> PyResult<()> {
     }
     let sys = py.import("sys")?;
     let earlier = EARLIER_TRACE.with_borrow_mut(Option::take);
+    // A thread that was traced before its first watched function goes on being so.
+    if earlier.as_ref().is_some_and(|earlier| is_marker(earlier.bind(py))) {
+        return Ok(());
+    }
     // Someone may have set another trace function meanwhile: that one stays.
     if is_marker(&sys.call_method0("gettrace")?) {
         // SAFETY: the GIL is held.

@@ -97,21 +97,22 @@ def _wrap_async_generator(recorder: Recorder, function: Callable[..., Any]) -> A
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         generator = function(*args, **kwargs)
         sent: Any = None
+        thrown: BaseException | None = None
         recorder.enable_by_count()
         try:
             while True:
                 try:
-                    item = await generator.asend(sent)
+                    item = await (generator.asend(sent) if thrown is None else generator.athrow(thrown))
                 except StopAsyncIteration:
                     return
+                sent, thrown = None, None
                 try:
                     sent = yield item
                 except GeneratorExit:
                     await generator.aclose()
                     raise
                 except BaseException as error:
-                    item = await generator.athrow(error)
-                    sent = yield item
+                    thrown = error
         finally:
             recorder.disable_by_count()
 

@@ -1,7 +1,7 @@
 """Memory by line: how the process grew on each line of chosen functions, as memory_profiler shows it.
 
 ``@profile`` prints a table after each call, ``python -m hotspan.memory`` one per function when the script ends, and
-``memory_usage`` samples a process or a call. A line costs a few hundred nanoseconds: one read of ``/proc/self/statm``.
+``memory_usage`` samples a process or a call. A line costs one read of ``/proc/self/statm``.
 """
 
 from hotspan.memory._profiler import MemoryProfiler, profile, show_results

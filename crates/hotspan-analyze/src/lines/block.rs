@@ -70,8 +70,7 @@ impl Iterator for Logical<'_> {
             Some(_) => Kind::Code,
         };
         let mut state = State::default();
-        loop {
-            let Some(line) = self.lines.get(self.next) else { break };
+        while let Some(line) = self.lines.get(self.next) {
             self.next += 1;
             if kind != Kind::Code || !state.continues_after(line) {
                 break;

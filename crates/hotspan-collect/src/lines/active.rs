@@ -34,6 +34,16 @@ struct Frames {
     epoch: u64,
 }
 
+impl Drop for Frames {
+    fn drop(&mut self) {
+        // A thread ends without the GIL, under which alone tables may be let go: frames it was in when recording stopped
+        // are left behind, a few bytes each.
+        if !self.list.is_empty() {
+            std::mem::forget(std::mem::take(&mut self.list));
+        }
+    }
+}
+
 thread_local! {
     static FRAMES: UnsafeCell<Frames> = const { UnsafeCell::new(Frames { list: Vec::new(), epoch: 0 }) };
 }
@@ -242,13 +252,4 @@ pub(crate) unsafe fn is_watched(code: *mut Object) -> bool {
 pub(crate) unsafe fn first_line(code: *mut Object) -> Option<u32> {
     // SAFETY: the caller's promise.
     unsafe { REGISTRY.get() }.as_ref()?.find(code).map(|watched| watched.first_line)
-}
-
-/// Whether anything is watched at all.
-///
-/// # Safety
-/// The GIL is held.
-pub(crate) unsafe fn is_recording() -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { REGISTRY.get() }.as_ref().is_some_and(|registry| !registry.is_empty())
 }

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use hotspan_store::{Bytes, Duration, FrameKind, FrameRow, LineRow, TraceBuilder};
@@ -9,6 +10,14 @@ use hotspan_store::{Bytes, Duration, FrameKind, FrameRow, LineRow, TraceBuilder}
 use super::python::{Object, python};
 use super::tables::{LineTable, REGISTRY, Registry, Row, Switch};
 use crate::clock::{self, ClockStart, Ticks};
+
+/// How many recorders record.
+static ENABLED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether any recorder records.
+pub(crate) fn any_enabled() -> bool {
+    ENABLED.load(Ordering::Relaxed) > 0
+}
 
 /// What is measured on each line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,12 +82,16 @@ impl LineRecorder {
     /// Begins or goes on to record.
     pub fn enable(&self) {
         self.switch.since.set(clock::now().0);
-        self.switch.on.set(true);
+        if !self.switch.on.replace(true) {
+            ENABLED.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Pauses.
     pub fn disable(&self) {
-        self.switch.on.set(false);
+        if self.switch.on.replace(false) {
+            ENABLED.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Whether it records.
@@ -172,7 +185,7 @@ impl LineRecorder {
     /// # Safety
     /// The GIL is held.
     pub unsafe fn close(&self) -> Vec<*mut Object> {
-        self.switch.on.set(false);
+        self.disable();
         // SAFETY: the caller's promise.
         unsafe { REGISTRY.get() }.as_mut().map(|registry| registry.remove(&self.switch)).unwrap_or_default()
     }

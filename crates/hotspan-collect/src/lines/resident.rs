@@ -1,4 +1,4 @@
-//! The resident memory of this process, in a few hundred nanoseconds: one `pread` of a file that stays open.
+//! The resident memory of this process, as cheaply as the kernel tells it: one `pread` of a file that stays open.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};

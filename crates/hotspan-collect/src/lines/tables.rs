@@ -192,14 +192,9 @@ impl Registry {
         unwatched
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.codes.is_empty()
-    }
-
     /// Makes all threads forget the frames they are in.
     pub(crate) fn forget_frames(&mut self) {
         self.epoch += 1;
-        #[expect(clippy::iter_over_hash_type, reason = "every one is set to the same")]
         for watched in self.codes.values() {
             watched.running.set(0);
         }

@@ -8,6 +8,7 @@ use std::ffi::c_int;
 
 use super::active::{self, Entry};
 use super::python::{METH_FASTCALL, MethodDefinition, Object, python};
+use super::recorder::any_enabled;
 
 const CALL: c_int = 0;
 const LINE: c_int = 2;
@@ -88,6 +89,12 @@ unsafe extern "C" fn on_event(_: *mut Object, frame: *mut Object, event: c_int, 
     let Some(python) = python() else { return 0 };
     // SAFETY: called by Python with the GIL held and a frame that is alive; its code lives as long as the frame.
     unsafe {
+        // Recording ended while this thread ran: it is set free at its next call.
+        if event == CALL && !any_enabled() && DEPTH.try_with(Cell::get).unwrap_or(0) == 0 {
+            active::forget_thread();
+            (python.set_trace)(None, std::ptr::null_mut());
+            return 0;
+        }
         let code = (python.frame_code)(frame);
         (python.decrease)(code);
         if active::is_watched(code) {
@@ -116,7 +123,7 @@ unsafe extern "C" fn on_python_trace(_: *mut Object, given: *const *mut Object, 
     let Some(python) = python() else { return std::ptr::null_mut() };
     // SAFETY: called by Python with the GIL held and with a frame, a text and a value.
     unsafe {
-        if count >= 3 && active::is_recording() {
+        if count >= 3 && any_enabled() {
             let frame = *given;
             let marker = marker();
             if marker.is_null() {

@@ -4,6 +4,7 @@
 //! parent between two looks is never seen.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 
 use crate::lines::page_size;
@@ -42,8 +43,8 @@ impl Tree {
             let mut waiting: Vec<u32> = self.known.keys().copied().collect();
             while let Some(pid) = waiting.pop() {
                 for child in children(pid) {
-                    if !self.known.contains_key(&child) {
-                        self.known.insert(child, None);
+                    if let Entry::Vacant(place) = self.known.entry(child) {
+                        place.insert(None);
                         waiting.push(child);
                     }
                 }

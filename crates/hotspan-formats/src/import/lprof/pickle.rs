@@ -265,10 +265,9 @@ impl<'a> Machine<'a> {
     }
 
     fn set_items(&mut self, items: &[ValueId]) -> Step<()> {
-        let (pairs, rest) = items.as_chunks::<2>();
         match self.top()? {
-            Value::Dict(known) if rest.is_empty() => {
-                known.extend(pairs.iter().map(|&[key, value]| (key, value)));
+            Value::Dict(known) if items.len() % 2 == 0 => {
+                known.extend(items.chunks_exact(2).map(|pair| (pair[0], pair[1])));
             }
             _ => return Err("the pickle sets an item of what is no dictionary"),
         }
