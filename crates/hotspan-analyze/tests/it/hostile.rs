@@ -13,6 +13,7 @@ fn everything() -> GroupBy {
         module: true,
         thread: true,
         device: true,
+        event: false,
         python_functions: true,
     }
 }
