@@ -59,6 +59,7 @@ losses! {
     UnknownLoss: "unknown_loss", Loss, "losses that a newer hotspan counted under names this version does not know";
     BufferFull: "buffer_full", Loss, "events not recorded because the memory limit of the recording was reached";
     InputsDropped: "inputs_dropped", Loss, "operators whose inputs were too large to record, or could not be read";
+    MemoryReleased: "memory_released", Loss, "memory not recorded to the end, because torch.profiler was started during the recording";
     UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
     UnfinishedSpan: "unfinished_span", Repair, "spans without an end, closed at the last moment of the trace";
     RepairedString: "repaired_string", Repair, "strings with unescaped quotes, backslashes or control characters, read as meant";

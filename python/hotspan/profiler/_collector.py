@@ -18,6 +18,7 @@ from torch.profiler import ProfilerActivity
 
 from hotspan import _core
 from hotspan._core import CollectError
+from hotspan.profiler._beside_torch import MakeRoom
 from hotspan.profiler._modules import ModuleCalls
 from hotspan.profiler._notices import say_once
 from hotspan.profiler._request import Request, device_of
@@ -54,6 +55,7 @@ class NativeCollector:
         self._recorder: _core.Recorder | None = None
         self._modules: ModuleCalls | None = None
         self._tensors: TensorMarks | None = None
+        self._room: MakeRoom | None = None
 
     def prepare(self) -> None:
         """Load the hooks of the installed torch; the first time, compile them."""
@@ -72,6 +74,7 @@ class NativeCollector:
             self._modules = ModuleCalls(self._recorder)
         if request.memory:
             self._tensors = TensorMarks(_core.clock_now)
+            self._room = MakeRoom(self._recorder)
 
     def stop(self, metadata: dict[str, str]) -> _core.Trace:
         """End, and return what was recorded."""
@@ -104,6 +107,9 @@ class NativeCollector:
         if self._tensors is not None:
             self._tensors.remove()
             self._tensors = None
+        if self._room is not None:
+            self._room.remove()
+            self._room = None
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             _tell_torch(False)

@@ -1,6 +1,6 @@
 //! A recording from start to stop.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use hotspan_store::TraceBuilder;
@@ -46,6 +46,7 @@ pub struct Session {
     clock: ClockStart,
     started: Ticks,
     added: Mutex<Vec<AddedSpan>>,
+    memory_released: AtomicBool,
 }
 
 /// What a session recorded, not yet a trace.
@@ -58,6 +59,8 @@ pub struct Recording {
     pub(crate) added: Vec<AddedSpan>,
     /// What was known about tensors: when, on which thread, what.
     pub(crate) marks: Vec<(Ticks, i64, Mark)>,
+    /// Whether memory was not recorded to the end.
+    pub(crate) memory_released: bool,
     pub(crate) calibration: Calibration,
     pub(crate) started: Ticks,
     pub(crate) stopped: Ticks,
@@ -98,7 +101,8 @@ impl Session {
         }
         RUNNING.store(number, Ordering::Release);
         let process = std::process::id();
-        Ok(Self { shim, number, process, options, clock, started, added: Mutex::new(Vec::new()) })
+        let (added, memory_released) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+        Ok(Self { shim, number, process, options, clock, started, added, memory_released })
     }
 
     /// What is being recorded.
@@ -121,6 +125,7 @@ impl Session {
         if self.is_running() {
             // SAFETY: takes nothing; failing leaves the memory recorded.
             unsafe { (self.shim.release_memory)() };
+            self.memory_released.store(true, Ordering::Relaxed);
         }
     }
 
@@ -156,6 +161,7 @@ impl Session {
             threads,
             added,
             marks: Vec::new(),
+            memory_released: self.memory_released.load(Ordering::Relaxed),
             calibration: self.clock.finish(),
             started: self.started,
             stopped,
