@@ -41,3 +41,31 @@ def test_hta_says_the_same_of_the_export(name: str, tmp_path: Path) -> None:
     hotspan.open(original).export_chrome_trace(exported)
     for expected, found in zip(breakdowns(original), breakdowns(exported), strict=True):
         pandas.testing.assert_frame_equal(expected, found)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_hta_opens_what_hotspan_recorded(tmp_path: Path) -> None:
+    """HTA finds the operators of a recording, as many of each as torch's own recording of the program has."""
+    pytest.importorskip("torch")
+    import torch.profiler
+
+    from hotspan.profiler import ProfilerActivity, profile
+    from profiled_programs import training_step
+
+    logging.disable(logging.INFO)
+    from hta.trace_analysis import TraceAnalysis
+
+    program = training_step()
+    counts = []
+    for name, kind in (("ours", profile), ("theirs", torch.profiler.profile)):
+        program()
+        with kind(activities=[ProfilerActivity.CPU], record_shapes=True, profile_memory=True) as prof:
+            program()
+        path = tmp_path / f"{name}.json"
+        prof.export_chrome_trace(str(path))
+        trace = TraceAnalysis(trace_files={0: str(path)}, trace_dir=str(tmp_path)).t
+        frame, words = trace.get_trace(0), dict(enumerate(trace.symbol_table.get_sym_table()))
+        operators = frame[frame["cat"].map(words) == "cpu_op"]
+        counts.append(operators["name"].map(words).value_counts().to_dict())
+    assert len(counts[0]) > 10
+    assert counts[0] == counts[1]

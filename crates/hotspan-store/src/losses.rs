@@ -67,6 +67,7 @@ losses! {
     UntimedDeviceWork: "untimed_device_work", Loss, "device work without times: it had not ended when recording stopped, or CUPTI tells no time";
     DamagedDeviceBuffer: "damaged_device_buffer", Loss, "buffers of device records that CUPTI itself could not read to their end";
     DeviceBufferNotReturned: "device_buffer_not_returned", Loss, "buffers of device records that CUPTI kept beyond the end of the recording";
+    MemoryReleased: "memory_released", Loss, "memory not recorded to the end, because torch.profiler was started during the recording";
     UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
     MissedSamples: "missed_samples", Loss, "moments at which no sample was taken because the sampler was busy or had no processor";
     FailedSamples: "failed_samples", Loss, "samples of threads that could not be read because the process changed meanwhile";

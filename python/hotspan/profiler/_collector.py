@@ -20,6 +20,7 @@ from torch.profiler import ProfilerActivity
 from hotspan import _core
 from hotspan._core import CollectError
 from hotspan.profiler import _device
+from hotspan.profiler._beside_torch import MakeRoom
 from hotspan.profiler._modules import ModuleCalls
 from hotspan.profiler._notices import say_once
 from hotspan.profiler._request import Request, device_of
@@ -58,6 +59,7 @@ class NativeCollector:
         self._modules: ModuleCalls | None = None
         self._tensors: TensorMarks | None = None
         self._has_device = False
+        self._room: MakeRoom | None = None
 
     def prepare(self) -> None:
         """Load the hooks of the installed torch; the first time, compile them."""
@@ -80,6 +82,7 @@ class NativeCollector:
             self._modules = ModuleCalls(self._recorder)
         if request.memory:
             self._tensors = TensorMarks(_core.clock_now)
+            self._room = MakeRoom(self._recorder)
         if request.stack:
             self._trace_calls(self._recorder)
 
@@ -127,6 +130,9 @@ class NativeCollector:
         if self._tensors is not None:
             self._tensors.remove()
             self._tensors = None
+        if self._room is not None:
+            self._room.remove()
+            self._room = None
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             _tell_torch(False)

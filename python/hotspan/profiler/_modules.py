@@ -11,9 +11,9 @@ import weakref
 from typing import Any
 
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from hotspan import _core
+from hotspan.profiler._module_hooks import ForwardHooks, kind_of
 
 
 class _Open(threading.local):
@@ -30,15 +30,11 @@ class ModuleCalls:
         self._recorder = recorder
         self._names: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
         self._open = _Open()
-        self._handles = [
-            register_module_forward_pre_hook(self._enter),
-            register_module_forward_hook(self._leave, always_call=True),
-        ]
+        self._hooks = ForwardHooks(self._enter, self._leave)
 
     def remove(self) -> None:
         """Take the hooks out."""
-        for handle in self._handles:
-            handle.remove()
+        self._hooks.remove()
 
     def _enter(self, module: nn.Module, _inputs: Any) -> None:
         name = self._names.get(module)
@@ -46,7 +42,7 @@ class ModuleCalls:
             name = self._learn(module)
         self._open.calls.append((name, _core.clock_now()))
 
-    def _leave(self, _module: nn.Module, _inputs: Any, _output: Any) -> None:
+    def _leave(self, _module: nn.Module) -> None:
         # A module that was entered before recording began leaves without a call to close.
         if self._open.calls:
             name, start = self._open.calls.pop()
@@ -54,7 +50,8 @@ class ModuleCalls:
 
     def _learn(self, root: nn.Module) -> str:
         """Name a module that is nobody's part so far, and all its parts."""
-        kind = type(root).__name__
-        for path, module in root.named_modules():
+        kind = kind_of(root)
+        for place, module in root.named_modules():
+            path = place.replace("_orig_mod.", "").removesuffix("_orig_mod")
             self._names.setdefault(module, f"nn.Module: {kind}.{path}" if path else f"nn.Module: {kind}")
         return self._names[root]

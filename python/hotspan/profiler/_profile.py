@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import uuid
@@ -278,11 +279,19 @@ def _distributed_info() -> dict[str, Any]:
     distributed = torch.distributed
     if not distributed.is_available() or not distributed.is_initialized():
         return {}
-    return {
-        "backend": distributed.get_backend(),
+    backend = distributed.get_backend()
+    info: dict[str, Any] = {
+        "backend": backend,
         "rank": distributed.get_rank(),
         "world_size": distributed.get_world_size(),
     }
+    # torch keeps these to itself, so they are taken as they come.
+    with contextlib.suppress(AttributeError, RuntimeError, ValueError):
+        info["pg_count"] = distributed.get_pg_count()
+        info["pg_config"] = distributed.distributed_c10d._get_all_pg_configs()
+        if backend == "nccl":
+            info["nccl_version"] = ".".join(str(part) for part in torch.cuda.nccl.version())
+    return info
 
 
 def _warn_about_ignored(config: Any, timeout: float | None) -> None:

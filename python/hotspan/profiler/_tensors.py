@@ -13,13 +13,14 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import (
     Optimizer,
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
 from torch.profiler import DeviceType
+
+from hotspan.profiler._module_hooks import ForwardHooks
 
 # A time, a thread of the system, a role or a phase, and blocks: device type, device index, address, bytes.
 Mark = tuple[int, int, str, list[tuple[int, int, int, int]]]
@@ -37,9 +38,8 @@ class TensorMarks:
         # Modules that were called by the program, and modules that are part of one of those.
         self._models: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self._parts: weakref.WeakSet[nn.Module] = weakref.WeakSet()
-        self._handles = [
-            register_module_forward_pre_hook(self._enter),
-            register_module_forward_hook(self._leave, always_call=True),
+        self._handles: list[Any] = [
+            ForwardHooks(self._enter, self._leave),
             register_optimizer_step_pre_hook(self._before_step),
             register_optimizer_step_post_hook(self._after_step),
         ]
@@ -63,9 +63,6 @@ class TensorMarks:
             self.marks.append((self._clock(), threading.get_native_id(), role, blocks))
 
     def _enter(self, module: nn.Module, inputs: Any) -> None:
-        # First of all: inside torch.compile nothing below may be traced.
-        if torch.compiler.is_compiling():
-            return
         if module in self._parts:
             return
         if module in self._models:
@@ -79,9 +76,7 @@ class TensorMarks:
         self._mark("input", _tensors(inputs))
         self.marks.append((self._clock(), threading.get_native_id(), "forward_begin", []))
 
-    def _leave(self, module: nn.Module, _inputs: Any, _output: Any) -> None:
-        if torch.compiler.is_compiling():
-            return
+    def _leave(self, module: nn.Module) -> None:
         if module in self._models and module not in self._parts:
             self.marks.append((self._clock(), threading.get_native_id(), "forward_end", []))
 

@@ -1,8 +1,8 @@
 //! Where calls came from: the Python stack and the `nn.Module` of each event.
 //!
 //! A recorded `Call stack` is taken as it is. Without one (torch writes it only when asked to be verbose) the Python
-//! functions around the call say the same. Nodes of the backward pass show where their forward operator was called,
-//! for nobody wrote a call of `AddmmBackward0`.
+//! functions around the call say the same. Nodes of the backward pass show where their forward operator was called, and
+//! in which module, for nobody wrote a call of `AddmmBackward0`.
 
 use hashbrown::HashMap;
 use hotspan_store::{SpanId, StringId, Trace, TrackId};
@@ -186,13 +186,14 @@ fn inherit_from_forward(trace: &Trace, events: &Events, nesting: &Nesting, ids: 
 
 /// The innermost `nn.Module` around every event.
 pub(crate) struct Modules {
-    modules: Vec<StringId>,
+    /// Names, 0 for none.
+    modules: Vec<u32>,
 }
 
 impl Modules {
     pub(crate) fn of(trace: &Trace, events: &Events, nesting: &Nesting) -> Self {
         let hierarchy = trace.arg("Module Hierarchy");
-        let mut modules = vec![StringId(0); trace.spans().len()];
+        let mut modules = vec![0_u32; trace.spans().len()];
         for &span in nesting.order().iter().filter(|&&span| events.role(span).is_host()) {
             let own = match events.role(span) {
                 Role::Python => {
@@ -200,13 +201,14 @@ impl Modules {
                 }
                 _ => hierarchy.text_id(trace.spans().args(span)),
             };
-            let around = nesting.parent(span).map_or(StringId(0), |parent| modules[parent.index()]);
-            modules[span.index()] = own.unwrap_or(around);
+            let around = nesting.parent(span).map_or(0, |parent| modules[parent.index()]);
+            modules[span.index()] = own.map_or(around, |own| own.0);
         }
+        inherit_from_forward(trace, events, nesting, &mut modules);
         Self { modules }
     }
 
     pub(crate) fn module(&self, span: SpanId) -> Option<StringId> {
-        Some(self.modules[span.index()]).filter(|&module| module != StringId(0))
+        Some(StringId(self.modules[span.index()])).filter(|&module| module != StringId(0))
     }
 }

@@ -15,6 +15,7 @@ fn everything() -> GroupBy {
         module: true,
         thread: true,
         device: true,
+        event: false,
         python_functions: true,
     }
 }

@@ -196,6 +196,9 @@ impl Converter {
                 self.builder.losses.add_many(loss, count, None);
             }
         }
+        if recording.memory_released && recording.options.memory {
+            self.builder.losses.add(Loss::MemoryReleased, None);
+        }
         self.builder.clock.base_unix = Some(self.base);
         self.builder.source.format = "hotspan recording".to_owned();
 

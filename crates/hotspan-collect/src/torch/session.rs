@@ -1,6 +1,6 @@
 //! A recording from start to stop.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use hotspan_store::TraceBuilder;
@@ -48,6 +48,7 @@ pub struct Session {
     clock: ClockStart,
     started: Ticks,
     added: Mutex<Vec<AddedSpan>>,
+    memory_released: AtomicBool,
 }
 
 /// What a session recorded, not yet a trace.
@@ -61,6 +62,8 @@ pub struct Recording {
     /// What was known about tensors: when, on which thread, what.
     pub(crate) marks: Vec<(Ticks, i64, Mark)>,
     pub(crate) calls: SpanTable,
+    /// Whether memory was not recorded to the end.
+    pub(crate) memory_released: bool,
     pub(crate) calibration: Calibration,
     pub(crate) started: Ticks,
     pub(crate) stopped: Ticks,
@@ -102,7 +105,8 @@ impl Session {
         }
         RUNNING.store(number, Ordering::Release);
         let process = std::process::id();
-        Ok(Self { shim, number, process, options, clock, started, added: Mutex::new(Vec::new()) })
+        let (added, memory_released) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+        Ok(Self { shim, number, process, options, clock, started, added, memory_released })
     }
 
     /// What is being recorded.
@@ -125,6 +129,7 @@ impl Session {
         if self.is_running() {
             // SAFETY: takes nothing; failing leaves the memory recorded.
             unsafe { (self.shim.release_memory)() };
+            self.memory_released.store(true, Ordering::Relaxed);
         }
     }
 
@@ -161,6 +166,7 @@ impl Session {
             added,
             marks: Vec::new(),
             calls: SpanTable::default(),
+            memory_released: self.memory_released.load(Ordering::Relaxed),
             calibration: self.clock.finish(),
             started: self.started,
             stopped,
