@@ -52,7 +52,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let amount = if arrays > 0 {
-        format!("{arrays} samples in {} batches become tensors one by one", batches.len())
+        format!("{arrays} arrays in {} batches become tensors one by one", batches.len())
     } else {
         "pictures are decoded and transformed one by one".to_owned()
     };
