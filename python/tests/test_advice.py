@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,12 @@ ABSENT = {
 @pytest.mark.skipif(not shared_trace_files(), reason="no sample traces beside the repository")
 def test_sample_traces_are_judged_as_people_judge_them() -> None:
     seen = 0
+    taken: Counter[Path] = Counter()
     for path in shared_trace_files():
+        # Ranks and repetitions of one program say the same again.
+        taken[path.parent] += 1
+        if taken[path.parent] > 2:
+            continue
         try:
             trace = hotspan.open(path)
         except hotspan.HotspanError:
