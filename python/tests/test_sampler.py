@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import signal
 import subprocess
@@ -24,6 +23,12 @@ HOTSPAN = Path(sys.executable).with_name("hotspan")
 def functions(thread: dict[str, Any]) -> list[str]:
     """The functions of a thread, outermost first, without their classes."""
     return [frame["name"].rsplit(".", 1)[-1] for frame in reversed(thread["frames"])]
+
+
+def go_first(pid: int = 0) -> None:
+    """Lets a process, or this one, run before others, where that is allowed."""
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, pid, -20)
 
 
 def collapsed(path: Path) -> list[tuple[list[str], int]]:
@@ -102,22 +107,35 @@ def test_stacks_equal_those_of_py_spy(python: Path, hotspan_command: Any) -> Non
 
 @pytest.mark.parametrize("python", each_python())
 def test_sampled_shares_are_true(python: Path, tmp_path: Path, hotspan_command: Any) -> None:
-    output = tmp_path / "shares.txt"
+    expected = {"thirty": 0.3, "fifty": 0.5, "twenty": 0.2}
     seconds = "5" if python == Path(sys.executable) else "1"
-    with running(SHARES, "60", python=python) as process:
-        told = hotspan_command("record", "-r", "1000", "-d", seconds, "-o", output, "--pid", str(process.pid))
-    assert told.returncode == 0, told.stderr
+    output = tmp_path / "shares.txt"
     counts: Counter[str] = Counter()
-    for stack, count in collapsed(output):
-        counts[
-            next((name for name in ("thirty", "fifty", "twenty") if any(name in f for f in stack)), "")
-        ] += count
-    samples = sum(counts.values())
-    assert samples >= 50, told.stderr
-    for name, share in [("thirty", 0.3), ("fifty", 0.5), ("twenty", 0.2)]:
-        # Three points; a busy machine that leaves us few samples must not fail the test by chance.
-        chance = 4 * math.sqrt(share * (1 - share) / samples)
-        assert abs(counts[name] / samples - share) <= max(0.03, chance), counts
+    with running(SHARES, "120", python=python) as process:
+        # While the target itself has no processor, all samples are of one place. On a busy machine chance then weighs
+        # more than truth, so both go first, and it may take longer until the shares show; false ones never come right.
+        go_first(process.pid)
+        for _ in range(6):
+            told = hotspan_command(
+                "record",
+                "-r",
+                "1000",
+                "-d",
+                seconds,
+                "-o",
+                output,
+                "--pid",
+                str(process.pid),
+                preexec_fn=go_first,
+            )
+            assert told.returncode == 0, told.stderr
+            for stack, count in collapsed(output):
+                counts.update({name: count for name in expected if any(name in frame for frame in stack)})
+            samples = sum(counts.values())
+            errors = {name: abs(counts[name] / max(samples, 1) - share) for name, share in expected.items()}
+            if max(errors.values()) <= 0.03:
+                break
+    assert max(errors.values()) <= 0.03, counts
 
 
 def test_the_exit_code_and_the_record_of_a_command_are_kept(tmp_path: Path, hotspan_command: Any) -> None:
@@ -222,6 +240,11 @@ def test_a_process_that_cannot_be_sampled_says_why(tmp_path: Path, hotspan_comma
     assert f"process {sleeper.pid} is not Python" in other.stderr
     assert not output.exists()
     assert hotspan_command("record", "-o", output).returncode == 2
+    nowhere = hotspan_command(
+        "record", "-o", tmp_path / "no" / "x.svg", "--", sys.executable, "-c", "print('ran')"
+    )
+    assert nowhere.returncode == 1
+    assert "ran" not in nowhere.stdout, "said before the program runs"
     assert hotspan_command("record", "-o", output, "-d", "-1", "--pid", "1").returncode == 2
 
 

@@ -14,7 +14,7 @@ use super::layout::{FrameRoot, GilPlace, Layout};
 use super::memory::{Address, Memory, Piece, ProcessNumber, half_at, word_at};
 use super::names::thread_names;
 use super::spans::{Span, View, cover};
-use super::state::{StateFiles, ThreadNumber, system_name};
+use super::state::{StateFiles, ThreadNumber, system_name, thread_seen_from_here};
 use super::{Frame, Look, ThreadSample, ThreadState, Walker};
 
 /// How often code objects are compared with what was read of them.
@@ -47,7 +47,11 @@ struct Known {
     address: Address,
     number: Option<ThreadNumber>,
     ident: u64,
+    /// The thread's number as Python has it; a new thread may get the memory of an old one.
+    python_number: u64,
     name: String,
+    /// Whether the name is that of `threading`, which may not be loaded yet when a thread is first met.
+    named: bool,
     raw: Vec<RawFrame>,
     frames: Vec<Frame>,
     spans: Vec<Span>,
@@ -199,7 +203,10 @@ impl Reader {
                     piece.read.then(|| (index, word_at(&self.buffer, piece.at + layout.thread_next)))
                 });
                 let (index, next) = match fetched {
-                    Some((index, next)) => (index, next),
+                    Some((index, next)) => {
+                        self.forget_if_replaced(index);
+                        (index, next)
+                    }
                     None => {
                         let next = self.memory.word(thread.plus(layout.thread_next as u64))?;
                         self.threads.push(Known { address: thread, ..Known::default() });
@@ -212,6 +219,21 @@ impl Reader {
             state = Address(self.root(state.plus(layout.interpreter_next as u64))?);
         }
         Ok(head)
+    }
+
+    /// A thread that ended may have left its place to another.
+    fn forget_if_replaced(&mut self, index: usize) {
+        let layout = &self.interpreter.layout;
+        let thread = &mut self.threads[index];
+        let at = self.pieces[thread.pieces.0].at;
+        let field = |offset: usize| word_at(&self.buffer, at + offset);
+        let same = thread.ident == field(layout.thread_ident)
+            && layout.thread_number.is_none_or(|offset| thread.python_number == field(offset));
+        if !same {
+            let (address, pieces) = (thread.address, thread.pieces);
+            self.names.remove(&thread.ident);
+            *thread = Known { address, pieces, ..Known::default() };
+        }
     }
 
     fn gil_holder(&mut self, gil: GilPlace, state: Address) -> Result<Address, SamplerError> {
@@ -280,10 +302,21 @@ impl Reader {
         let thread = &mut self.threads[index];
         thread.ident = self.memory.word(thread.address.plus(layout.thread_ident as u64))?;
         let number = match layout.thread_number {
-            Some(offset) => self.memory.word(thread.address.plus(offset as u64))? as u32,
+            Some(offset) => {
+                thread.python_number = self.memory.word(thread.address.plus(offset as u64))?;
+                thread.python_number as u32
+            }
             None => number_of_pthread(&self.memory, Address(thread.ident)),
         };
-        thread.number = super::state::thread_seen_from_here(process, ThreadNumber(number));
+        thread.number = thread_seen_from_here(process, ThreadNumber(number));
+        self.name(index, state, now);
+        Ok(())
+    }
+
+    /// Gives a thread the name it has in `threading`, or else in the operating system.
+    fn name(&mut self, index: usize, state: Address, now: Instant) {
+        let process = self.memory.process;
+        let thread = &mut self.threads[index];
         if !self.names.contains_key(&thread.ident)
             && self.named.is_none_or(|named| now.duration_since(named) > NAMES_AGAIN)
         {
@@ -291,11 +324,17 @@ impl Reader {
             // Names are a kindness: without them there are still numbers.
             self.names = thread_names(&self.memory, &self.interpreter, state).unwrap_or_default();
         }
-        thread.name = match self.names.get(&thread.ident) {
-            Some(name) => name.clone(),
-            None => thread.number.and_then(|number| system_name(process, number)).unwrap_or_default(),
-        };
-        Ok(())
+        match self.names.get(&thread.ident) {
+            Some(name) => {
+                thread.name.clone_from(name);
+                thread.named = true;
+            }
+            None if thread.name.is_empty() => {
+                thread.name =
+                    thread.number.and_then(|number| system_name(process, number)).unwrap_or_default();
+            }
+            None => {}
+        }
     }
 
     fn sample(
@@ -366,10 +405,15 @@ impl Walker for Reader {
             if filled == threads.len() {
                 threads.push(ThreadSample::default());
             }
-            let unknown = self.threads[index].looked.is_none() && self.threads[index].ident == 0;
-            let outcome = match unknown {
-                true => self.identify(index, state, now),
-                false => Ok(()),
+            let thread = &self.threads[index];
+            let outcome = match thread.ident {
+                0 => self.identify(index, state, now),
+                _ => {
+                    if new_epoch && !thread.named {
+                        self.name(index, state, now);
+                    }
+                    Ok(())
+                }
             }
             .and_then(|()| self.sample(index, gil, now, new_epoch, &mut threads[filled]));
             match outcome {

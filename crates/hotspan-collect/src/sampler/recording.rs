@@ -13,6 +13,7 @@ use super::error::SamplerError;
 use super::memory::ProcessNumber;
 use super::reader::Reader;
 use super::schedule::Schedule;
+use super::state::ThreadNumber;
 use super::tree::ProcessTree;
 use super::{ThreadSample, Walker};
 
@@ -51,6 +52,17 @@ pub struct Totals {
     pub active: u64,
 }
 
+/// What tells threads apart; Python's own numbers are used again.
+type ThreadKey = (u64, Option<ThreadNumber>);
+
+/// A thread whose samples are kept.
+#[derive(Debug)]
+struct KnownThread {
+    track: TrackId,
+    stack: StackId,
+    name: String,
+}
+
 /// One process being recorded.
 #[derive(Debug)]
 struct Target {
@@ -58,7 +70,7 @@ struct Target {
     reader: Reader,
     failures: u32,
     frames: HashMap<(FunctionId, u32), FrameId>,
-    threads: HashMap<u64, (TrackId, StackId)>,
+    threads: HashMap<ThreadKey, KnownThread>,
 }
 
 impl Target {
@@ -247,20 +259,27 @@ impl Recording {
 
     fn keep(&mut self, target: &mut Target, sample: &ThreadSample, now: Instant) {
         let wanted = (self.options.idle || !sample.state.is_idle()) && (!self.options.gil_only || sample.gil);
-        let known = target.threads.get(&sample.ident).copied();
+        let key = (sample.ident, sample.number);
+        let known =
+            target.threads.get(&key).map(|known| (known.track, known.stack, known.name == sample.name));
         // The stack of a thread that was not kept for a while is found again when it is.
         if !wanted {
             if sample.changed && known.is_some() {
-                target.threads.remove(&sample.ident);
+                target.threads.remove(&key);
             }
             return;
         }
-        let track = known.map_or_else(|| self.track(target.process, sample), |(track, _)| track);
-        let stack = match known {
-            Some((_, stack)) if !sample.changed => stack,
-            _ => self.stack(target, sample),
+        let (track, stack) = match known {
+            Some((track, stack, true)) if !sample.changed => (track, stack),
+            Some((track, _, true)) => (track, self.stack(target, sample)),
+            _ => (self.track(target.process, sample), self.stack(target, sample)),
         };
-        target.threads.insert(sample.ident, (track, stack));
+        match target.threads.get_mut(&key) {
+            Some(known) if known.name == sample.name => known.stack = stack,
+            _ => {
+                target.threads.insert(key, KnownThread { track, stack, name: sample.name.clone() });
+            }
+        }
         if sample.unsteady {
             self.builder.losses.add(Loss::UnsteadySamples, None);
         }

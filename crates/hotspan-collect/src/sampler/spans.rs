@@ -9,6 +9,8 @@ const NEAR: u64 = 2048;
 /// Of a thread with a very deep stack only the innermost part is guessed.
 const MOST_BYTES: u64 = 256 << 10;
 const PAGE: u64 = 4096;
+/// How far beyond the innermost frame new calls are expected.
+const AHEAD: u64 = 1024;
 
 /// A stretch of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +20,8 @@ pub(super) struct Span {
 }
 
 /// Puts near places together. `places` are innermost first, each `length` bytes long; it is sorted here. Frames that lie on
-/// a stack of their own grow upwards: the rest of the innermost frame's page is read as well, for new calls.
+/// a stack of their own grow upwards: some memory beyond the innermost one is read as well, for new
+/// calls, but not beyond its page, which might be the last.
 pub(super) fn cover(places: &mut [Address], length: usize, on_stack: bool, spans: &mut Vec<Span>) {
     spans.clear();
     let Some(&innermost) = places.first() else { return };
@@ -37,7 +40,7 @@ pub(super) fn cover(places: &mut [Address], length: usize, on_stack: bool, spans
             |span: &&mut Span| (span.start.0..span.start.0 + span.length as u64).contains(&innermost.0);
         if let Some(span) = spans.iter_mut().find(holds) {
             let end = span.start.0 + span.length as u64;
-            span.length += ((PAGE - end % PAGE) % PAGE) as usize;
+            span.length += ((PAGE - end % PAGE) % PAGE).min(AHEAD) as usize;
         }
     }
     // The innermost part lies last on a stack; elsewhere any part is as good.
@@ -87,7 +90,7 @@ mod tests {
     #[test]
     fn near_frames_are_one_stretch_and_far_ones_are_not() {
         assert_eq!(covered(&[0x1100, 0x1000, 0x9000], false), [(0x1000, 0x100 + 80), (0x9000, 80)]);
-        assert_eq!(covered(&[0x1100, 0x1000], true), [(0x1000, 0x1000)]);
+        assert_eq!(covered(&[0x1100, 0x1000], true), [(0x1000, 0x100 + 80 + 1024)]);
         assert!(covered(&[], true).is_empty());
     }
 

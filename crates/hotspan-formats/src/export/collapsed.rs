@@ -38,7 +38,7 @@ impl Exporter for Collapsed {
             let node = &tree.nodes[index];
             path.truncate(depth);
             path.push(clean(&frame_text(&node.place)));
-            let count = (node.own.0 + unit / 2) / unit;
+            let count = node.own.0.saturating_add(unit / 2) / unit;
             if count > 0 {
                 line.clear();
                 for (position, frame) in path.iter().enumerate() {

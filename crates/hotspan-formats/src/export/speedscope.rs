@@ -80,7 +80,7 @@ struct Profile {
 
 impl Profile {
     fn write(&self, output: &mut dyn Write) -> io::Result<()> {
-        let end: i64 = self.weights.iter().sum();
+        let end = self.weights.iter().fold(0_i64, |sum, &weight| sum.saturating_add(weight));
         write!(
             output,
             "{{\"type\":\"sampled\",\"name\":{},\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":{end},\"samples\":[",

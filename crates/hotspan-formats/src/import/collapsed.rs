@@ -28,13 +28,11 @@ impl Importer for Collapsed {
         let text = String::from_utf8_lossy(head);
         // Only whole lines tell, unless there is but one.
         let whole = text.rfind('\n').map_or(&text[..], |end| &text[..end]);
-        let mut lines = whole.lines().filter(|line| !line.trim().is_empty()).take(20).peekable();
-        let looks_right = lines.peek().is_some() && lines.all(|line| parse(line).is_some());
-        if looks_right && !text.starts_with(['{', '[']) && !head.contains(&0) {
-            Sniff::Maybe
-        } else {
-            Sniff::No
-        }
+        let lines: Vec<&str> = whole.lines().filter(|line| !line.trim().is_empty()).take(20).collect();
+        let right = lines.iter().filter(|line| parse(line).is_some()).count();
+        // JSON that lost its beginning has lines that end in numbers too.
+        let json = text.trim_start().starts_with(['{', '[', '}', ']', '"', ',']) || text.contains("\":");
+        if right * 2 > lines.len() && !json && !head.contains(&0) { Sniff::Maybe } else { Sniff::No }
     }
 
     fn read(&self, input: &mut Input<'_>, builder: &mut TraceBuilder) -> Result<(), ImportError> {

@@ -124,7 +124,7 @@ fn the_corpora_and_their_mutations_are_read_without_a_panic() {
     ];
     for content in corpus("collapsed").into_iter().chain(corpus("speedscope")) {
         exercise(&content);
-        for _ in 0..300 {
+        for _ in 0..100 {
             let mut content = content.clone();
             for _ in 0..=random(3) {
                 let at = random(content.len());

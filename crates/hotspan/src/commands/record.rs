@@ -109,6 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         }
         None => None,
     };
+    refuse_early(format, output.as_deref())?;
     signals::listen();
     match arguments.pid {
         Some(pid) => {
@@ -118,6 +119,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         }
         None => launch(arguments, options, limit, format, output.as_deref()),
     }
+}
+
+/// What cannot be written is better said before hours of recording than after.
+fn refuse_early(format: Format, output: Option<&Path>) -> Result<(), CommandError> {
+    if format == Format::Pstats && listed("prof").is_none() {
+        return Err(CommandError::Usage("this hotspan cannot write pstats files of samples".to_owned()));
+    }
+    let folder = output.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+    match (output, folder.map(std::fs::metadata)) {
+        (Some(path), Some(Err(error))) => {
+            Err(hotspan_formats::ExportError { path: path.to_owned(), error }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An exporter by its name.
+fn listed(name: &str) -> Option<&'static dyn Exporter> {
+    EXPORTERS.iter().find(|exporter| exporter.name() == name).copied()
 }
 
 /// Starts the program, samples it, and ends as it ended.
@@ -273,7 +293,6 @@ fn write(
         );
     }
     let options = TreeOptions { lines: !arguments.function, threads: arguments.threads, busy_only: false };
-    let listed = |name: &str| EXPORTERS.iter().find(|exporter| exporter.name() == name).copied();
     let (collapsed, flamegraph);
     let exporter: Option<&dyn Exporter> = match format {
         Format::Flamegraph => {
@@ -287,7 +306,7 @@ fn write(
         Format::Speedscope => listed("speedscope"),
         Format::Chrome => listed("chrome"),
         Format::Hotspan => listed("hotspan"),
-        Format::Pstats => listed("prof").or_else(|| listed("pstats")),
+        Format::Pstats => listed("prof"),
         Format::Tree => return write_tree(arguments, output, trace),
     };
     let Some(exporter) = exporter else {
