@@ -56,6 +56,7 @@ test: dev $(STAMPS)/torch $(STAMPS)/tests ## Run all tests, Rust and Python
 bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; writes bench/RESULTS.md
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/profiler.py
+	$(BIN)/python bench/native.py
 
 .PHONY: dev
 dev: $(STAMPS)/tools ## Build hotspan and install it, editable, into .venv

@@ -92,7 +92,8 @@ impl GarbagePauses {
             return;
         }
         let (start, end) = (self.began.swap(0, Ordering::Relaxed), clock::now());
-        let generation = info.get_item("generation").ok().flatten().and_then(|value| value.extract::<u8>().ok());
+        let generation =
+            info.get_item("generation").ok().flatten().and_then(|value| value.extract::<u8>().ok());
         let name = match generation {
             Some(0) => "gc gen 0",
             Some(1) => "gc gen 1",

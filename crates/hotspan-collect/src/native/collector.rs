@@ -220,7 +220,14 @@ impl Collector {
             if let Some(stack) = self.resolver.deaf(rows, thread.python) {
                 let weight = std::mem::take(&mut thread.unsignalled) + std::mem::take(&mut thread.ready);
                 let state = SampleState::Running;
-                rows.samples.push(Sample { ticks: since, thread: thread.number, stack, weight, state, gil: false });
+                rows.samples.push(Sample {
+                    ticks: since,
+                    thread: thread.number,
+                    stack,
+                    weight,
+                    state,
+                    gil: false,
+                });
             }
         }
     }

@@ -87,7 +87,11 @@ impl<'a> Elf<'a> {
             word(header, 0) == Some(LOAD) && word(header, 4).is_some_and(|flags| flags & EXECUTABLE != 0)
         };
         let segments = segments.filter(is_code).filter_map(|header| {
-            Some(Segment { offset: long(header, 8)?, address: long(header, 16)?, file_size: long(header, 32)? })
+            Some(Segment {
+                offset: long(header, 8)?,
+                address: long(header, 16)?,
+                file_size: long(header, 32)?,
+            })
         });
         let sections = table(
             usize::try_from(long(bytes, 40)?).ok()?,
@@ -153,7 +157,9 @@ impl<'a> Elf<'a> {
                 let name = names.checked_add(word(symbol, 0)? as usize)?;
                 Some(Function { start: long(symbol, 8)?, size: long(symbol, 16)?, name })
             })
-            .filter(|function| function.start != 0 && self.bytes.get(function.name).is_some_and(|&first| first != 0))
+            .filter(|function| {
+                function.start != 0 && self.bytes.get(function.name).is_some_and(|&first| first != 0)
+            })
             .collect();
         // Of several names of one place the one with a size, then the first, is kept.
         functions.sort_by_key(|function| (function.start, std::cmp::Reverse(function.size)));

@@ -5,13 +5,17 @@
 #[non_exhaustive]
 pub enum SampleError {
     /// The rate is not one.
-    #[error("{0} samples a second is not a rate. hint: choose between 1 and 10000; 100 is cheap and usually enough")]
+    #[error(
+        "{0} samples a second is not a rate. hint: choose between 1 and 10000; 100 is cheap and usually enough"
+    )]
     Rate(u32),
     /// There is one recorder per process.
     #[error("hotspan is already sampling this process. hint: stop that recording first")]
     AlreadySampling,
     /// The program uses all signals.
-    #[error("every real-time signal of this process is in use. hint: sample it from outside, by its process id")]
+    #[error(
+        "every real-time signal of this process is in use. hint: sample it from outside, by its process id"
+    )]
     NoSignal,
     /// The system does not let a process read itself.
     #[error(

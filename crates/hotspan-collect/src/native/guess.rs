@@ -17,7 +17,12 @@ pub(crate) struct Caller {
 
 /// Looks in a copied stack that begins at `start`, from `from` on. `code` gives up to 7 bytes of known code that end at
 /// an address, or nothing when there is no function with unwind tables.
-pub(crate) fn caller<'a>(stack: &[u8], start: u64, from: u64, code: impl Fn(u64) -> Option<&'a [u8]>) -> Option<Caller> {
+pub(crate) fn caller<'a>(
+    stack: &[u8],
+    start: u64,
+    from: u64,
+    code: impl Fn(u64) -> Option<&'a [u8]>,
+) -> Option<Caller> {
     let first = usize::try_from(from.checked_sub(start)?).ok()?;
     let within = stack.get(first..stack.len().min(first.checked_add(FARTHEST)?))?;
     let top = start.checked_add(stack.len() as u64)?;
@@ -27,7 +32,11 @@ pub(crate) fn caller<'a>(stack: &[u8], start: u64, from: u64, code: impl Fn(u64)
         let place = from + index as u64 * 8;
         if value > 0xffff && code(value).is_some_and(ends_with_call) {
             let after = place + 8;
-            return Some(Caller { return_address: value, stack: after, frame: frame.filter(|&frame| frame >= after) });
+            return Some(Caller {
+                return_address: value,
+                stack: after,
+                frame: frame.filter(|&frame| frame >= after),
+            });
         }
         if value > place && value < top && value.is_multiple_of(8) {
             frame.get_or_insert(value);

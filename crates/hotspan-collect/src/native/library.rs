@@ -129,7 +129,8 @@ impl Library {
 
     /// Up to 7 bytes of code that end at an address in memory, when unwind tables cover them.
     pub(crate) fn code_before(&self, address: u64) -> Option<&[u8]> {
-        let offset = address.checked_sub(self.mapping.range.start as u64)?.checked_add(self.mapping.offset)?;
+        let offset =
+            address.checked_sub(self.mapping.range.start as u64)?.checked_add(self.mapping.offset)?;
         let end = usize::try_from(offset).ok()?;
         let code = self.content.as_ref()?.get(end.checked_sub(7)?..end)?;
         (self.tables.is_some() && self.is_covered(address.wrapping_sub(1))).then_some(code)
@@ -160,7 +161,8 @@ impl Library {
     /// The readable name of the function at an address in memory.
     pub(crate) fn function(&self, address: u64) -> Option<String> {
         let content = self.content.as_ref()?;
-        let functions = self.functions.get_or_init(|| Elf::parse(content).map(|elf| elf.functions()).unwrap_or_default());
+        let functions =
+            self.functions.get_or_init(|| Elf::parse(content).map(|elf| elf.functions()).unwrap_or_default());
         let address = address.wrapping_sub(self.bias);
         let after = functions.partition_point(|function| function.start <= address);
         let function = functions.get(after.checked_sub(1)?)?;

@@ -12,10 +12,12 @@ pub(crate) fn readable(symbol: &[u8]) -> String {
         return shortened(format!("{rust:#}"));
     }
     if symbol.starts_with("_Z") {
-        let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type().hide_expression_literal_types();
+        let options =
+            cpp_demangle::DemangleOptions::new().no_params().no_return_type().hide_expression_literal_types();
         // The compiler's clones of a function (".cold", ".constprop.0") are no part of its name.
         let whole = symbol.split('.').next().unwrap_or_default();
-        if let Some(name) = cpp_demangle::Symbol::new(whole).ok().and_then(|name| name.demangle_with_options(&options).ok())
+        if let Some(name) =
+            cpp_demangle::Symbol::new(whole).ok().and_then(|name| name.demangle_with_options(&options).ok())
         {
             return shortened(name);
         }

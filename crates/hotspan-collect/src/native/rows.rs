@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use hotspan_store::{
-    CategoryId, Duration, EventRow, FrameId, FrameKind, FrameRow, Ident, Loss, SampleRow, SampleState, SpanRow,
-    StackId, Timestamp, TraceBuilder, TrackId,
+    CategoryId, Duration, EventRow, FrameId, FrameKind, FrameRow, Ident, Loss, SampleRow, SampleState,
+    SpanRow, StackId, Timestamp, TraceBuilder, TrackId,
 };
 
 use crate::clock::{Calibration, Ticks};

@@ -1,6 +1,7 @@
 //! The slots that signal handlers write samples into. Memory is taken once and kept; a handler claims a slot with one
 //! compare-and-swap and never waits. A full set is a counted loss.
 
+use std::cell::UnsafeCell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -38,10 +39,16 @@ pub(crate) struct Registers {
     pub(crate) link: u64,
 }
 
-/// One sample, as copied on the thread it is of.
+/// A place for one sample. Its state says whose the content is.
 #[repr(C)]
 pub(crate) struct Slot {
     state: AtomicU32,
+    content: UnsafeCell<Copied>,
+}
+
+/// One sample, as copied on the thread it is of.
+#[repr(C)]
+pub(crate) struct Copied {
     pub(crate) thread: i32,
     pub(crate) generation: u64,
     pub(crate) ticks: u64,
@@ -94,15 +101,13 @@ fn region() -> Option<*mut Slot> {
 }
 
 /// Claims a slot to write to. The first free one is taken, so that few pages are ever touched. Safe in a handler.
-pub(crate) fn claim() -> Option<*mut Slot> {
+pub(crate) fn claim() -> Option<&'static Slot> {
     let first = region()?;
     for index in 0..SLOTS {
-        // SAFETY: the region has that many slots.
-        let slot = unsafe { first.add(index) };
-        // SAFETY: the state is only ever touched as an atomic.
-        let state = unsafe { &(*slot).state };
-        if state.load(Ordering::Relaxed) == FREE
-            && state.compare_exchange(FREE, WRITING, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        // SAFETY: the region has that many slots and is never unmapped; the content is in a cell.
+        let slot: &'static Slot = unsafe { &*first.add(index) };
+        if slot.state.load(Ordering::Relaxed) == FREE
+            && slot.state.compare_exchange(FREE, WRITING, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
             return Some(slot);
         }
@@ -111,27 +116,26 @@ pub(crate) fn claim() -> Option<*mut Slot> {
     None
 }
 
-/// Hands a written slot to the collector.
-///
-/// # Safety
-/// The slot came from [`claim`] and is not used by the caller any more.
-pub(crate) unsafe fn publish(slot: *mut Slot) {
-    // SAFETY: the slot is part of the region, which is never unmapped.
-    unsafe { (*slot).state.store(FULL, Ordering::Release) };
+/// Where to write in a claimed slot.
+pub(crate) fn content(slot: &Slot) -> *mut Copied {
+    slot.content.get()
+}
+
+/// Hands a claimed and written slot to the collector.
+pub(crate) fn publish(slot: &Slot) {
+    slot.state.store(FULL, Ordering::Release);
 }
 
 /// Shows each full slot to `take` and frees it.
-pub(crate) fn drain(mut take: impl FnMut(&Slot)) {
+pub(crate) fn drain(mut take: impl FnMut(&Copied)) {
     let Some(first) = region() else { return };
     for index in 0..SLOTS {
-        // SAFETY: the region has that many slots.
-        let slot = unsafe { first.add(index) };
-        // SAFETY: the state is only ever touched as an atomic.
-        let state = unsafe { &(*slot).state };
-        if state.load(Ordering::Acquire) == FULL {
+        // SAFETY: the region has that many slots and is never unmapped; the content is in a cell.
+        let slot: &'static Slot = unsafe { &*first.add(index) };
+        if slot.state.load(Ordering::Acquire) == FULL {
             // SAFETY: a full slot belongs to the collector until it is free again.
-            take(unsafe { &*slot });
-            state.store(FREE, Ordering::Release);
+            take(unsafe { &*slot.content.get() });
+            slot.state.store(FREE, Ordering::Release);
         }
     }
 }

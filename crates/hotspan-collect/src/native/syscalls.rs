@@ -111,7 +111,10 @@ mod tests {
     fn reads_what_the_kernel_writes() {
         assert_eq!(Blocked::parse("running\n"), None);
         let page_fault = Blocked::parse("-1 0x7ffd0000 0x401000\n").unwrap();
-        assert_eq!((page_fault.call, page_fault.stack, page_fault.instruction), (None, 0x7ffd_0000, 0x40_1000));
+        assert_eq!(
+            (page_fault.call, page_fault.stack, page_fault.instruction),
+            (None, 0x7ffd_0000, 0x40_1000)
+        );
         let line = format!("{} 0x3 0x1000 0x10 0x0 0x0 0x0 0x7ffd0000 0x401000", libc::SYS_read);
         assert_eq!(Blocked::parse(&line).unwrap().reason(), (Io, Some("read")));
         let sleep = format!("{} 0x0 0x0 0x0 0x0 0x7f 0x0 0x7ffd0000 0x401000", libc::SYS_pselect6);

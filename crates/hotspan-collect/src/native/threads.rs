@@ -72,7 +72,8 @@ impl Thread {
 
     /// Looks at the clocks; `None` when the thread is gone. Sums stay exact: what is neither run nor ready was waited.
     pub(crate) fn look(&mut self, now: i64) -> Option<Passed> {
-        let cpu = cpu_time(self.number)?;
+        // Less than before is another thread with the same number.
+        let cpu = cpu_time(self.number).filter(|&cpu| cpu >= self.cpu)?;
         let (ran, wall) = (cpu - self.cpu, now - self.looked);
         (self.cpu, self.looked) = (cpu, now);
         let mut delay = 0;
@@ -108,7 +109,8 @@ impl Thread {
 
     /// Whether it blocks the signal, as far as the system tells.
     pub(crate) fn blocks(&self, signal: i32) -> bool {
-        let status = fs::read_to_string(format!("/proc/self/task/{}/status", self.number)).unwrap_or_default();
+        let status =
+            fs::read_to_string(format!("/proc/self/task/{}/status", self.number)).unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
         let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
         mask >> (signal - 1) & 1 == 1

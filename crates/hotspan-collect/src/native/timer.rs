@@ -42,9 +42,8 @@ impl ThreadTimer {
         event.sigev_notify_thread_id = thread;
         let mut id = 0_i32;
         // SAFETY: valid pointers; the kernel refuses threads that are not ours.
-        let result = unsafe {
-            libc::syscall(libc::SYS_timer_create, cpu_clock(thread), &raw mut event, &raw mut id)
-        };
+        let result =
+            unsafe { libc::syscall(libc::SYS_timer_create, cpu_clock(thread), &raw mut event, &raw mut id) };
         if result != 0 {
             return None;
         }
@@ -57,7 +56,13 @@ impl ThreadTimer {
         let setting = libc::itimerspec { it_interval: time(period), it_value: time(first) };
         // SAFETY: the timer was just made, and the setting is valid.
         let result = unsafe {
-            libc::syscall(libc::SYS_timer_settime, timer.id, 0, &raw const setting, std::ptr::null_mut::<u8>())
+            libc::syscall(
+                libc::SYS_timer_settime,
+                timer.id,
+                0,
+                &raw const setting,
+                std::ptr::null_mut::<u8>(),
+            )
         };
         (result == 0).then_some(timer)
     }

@@ -16,6 +16,9 @@ use crate::native::slots::PythonEntry;
 /// Longer texts and tables than this are not believed.
 const MOST_BYTES: usize = 1 << 20;
 
+/// More code objects than this are forgotten and read again.
+const MOST_CODES: usize = 50_000;
+
 /// A Python frame with its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PythonFrame {
@@ -46,6 +49,10 @@ impl CodeNames {
     /// Begins a batch: what is kept must be compared with memory again.
     pub(crate) fn next_batch(&mut self) {
         self.batch += 1;
+        // A program that makes code without end must not make this grow without end.
+        if self.known.len() > MOST_CODES {
+            self.known.clear();
+        }
     }
 
     /// The names of a frame, or nothing when its code object is not there any more.
@@ -86,7 +93,13 @@ fn word(head: &[u8], offset: usize) -> Option<usize> {
 
 fn identity(layout: &Layout, head: &[u8]) -> [Option<usize>; 5] {
     let first_line = word(head, layout.code_first_line).map(|line| line & 0xffff_ffff);
-    [word(head, 8), first_line, word(head, layout.code_name), word(head, layout.code_file), word(head, layout.code_lines)]
+    [
+        word(head, 8),
+        first_line,
+        word(head, layout.code_name),
+        word(head, layout.code_file),
+        word(head, layout.code_lines),
+    ]
 }
 
 impl Code {

@@ -54,7 +54,8 @@ impl Interpreter {
     fn with(layout: Layout) -> Option<Self> {
         let main = symbol(c"PyInterpreterState_Main")?;
         let this_thread = symbol(c"PyGILState_GetThisThreadState")?;
-        let current_thread = symbol(c"PyThreadState_GetUnchecked").or_else(|| symbol(c"_PyThreadState_UncheckedGet"))?;
+        let current_thread =
+            symbol(c"PyThreadState_GetUnchecked").or_else(|| symbol(c"_PyThreadState_UncheckedGet"))?;
         let thread_head = symbol(c"PyInterpreterState_ThreadHead")?;
         // SAFETY: those are the signatures of the functions, the same in all versions.
         let found = unsafe {
@@ -63,15 +64,16 @@ impl Interpreter {
                 layout,
                 code_type: symbol(c"PyCode_Type")? as usize,
                 evaluation: symbol(c"_PyEval_EvalFrameDefault")? as usize,
-                this_thread: std::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_void>(this_thread),
+                this_thread: std::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_void>(
+                    this_thread,
+                ),
                 current_thread: std::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_void>(
                     current_thread,
                 ),
                 main: main(),
-                thread_head: std::mem::transmute::<
-                    *mut c_void,
-                    extern "C" fn(*const c_void) -> *const c_void,
-                >(thread_head),
+                thread_head: std::mem::transmute::<*mut c_void, extern "C" fn(*const c_void) -> *const c_void>(
+                    thread_head,
+                ),
                 number_in_pthread: number_in_pthread(),
             }
         };
@@ -83,7 +85,8 @@ impl Interpreter {
         // SAFETY: takes nothing.
         let number = unsafe { libc::gettid() };
         let threads = self.threads();
-        self.this_thread().is_none_or(|this| threads.iter().any(|&(known, state)| known == number && state == this))
+        self.this_thread()
+            .is_none_or(|this| threads.iter().any(|&(known, state)| known == number && state == this))
     }
 
     /// The thread state of the calling thread, whether it holds the interpreter's lock or not. Safe in a handler: it
@@ -130,5 +133,10 @@ fn number_in_pthread() -> Option<usize> {
     // SAFETY: takes nothing.
     let (block, number) = unsafe { (libc::pthread_self() as usize, libc::gettid()) };
     let bytes = memory::bytes(block, 1024)?;
-    bytes.as_chunks::<4>().0.iter().position(|&chunk| i32::from_ne_bytes(chunk) == number).map(|index| index * 4)
+    bytes
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .position(|&chunk| i32::from_ne_bytes(chunk) == number)
+        .map(|index| index * 4)
 }
