@@ -133,7 +133,13 @@ fn text(layout: &Layout, address: usize) -> Option<String> {
     let replaced = |number: u32| char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
     Some(match width {
         1 => bytes.iter().map(|&byte| char::from(byte)).collect(),
-        2 => bytes.as_chunks::<2>().0.iter().map(|&pair| replaced(u16::from_ne_bytes(pair).into())).collect(),
-        _ => bytes.as_chunks::<4>().0.iter().map(|&four| replaced(u32::from_ne_bytes(four))).collect(),
+        2 => bytes
+            .chunks_exact(2)
+            .map(|pair| replaced(u16::from_ne_bytes([pair[0], pair[1]]).into()))
+            .collect(),
+        _ => bytes
+            .chunks_exact(4)
+            .map(|four| replaced(u32::from_ne_bytes(four.try_into().unwrap_or_default())))
+            .collect(),
     })
 }

@@ -11,9 +11,9 @@ pub(crate) fn line_at(minor: u32, table: &[u8], first_line: u32, offset: usize) 
 fn deltas(table: &[u8], first_line: u32, offset: usize) -> Option<u32> {
     let mut line = i64::from(first_line);
     let mut end = 0;
-    for &[length, delta] in table.as_chunks::<2>().0 {
-        end += usize::from(length);
-        let delta = delta as i8;
+    for pair in table.chunks_exact(2) {
+        end += usize::from(pair[0]);
+        let delta = pair[1] as i8;
         if delta != i8::MIN {
             line += i64::from(delta);
         }
