@@ -68,7 +68,7 @@ def run(prefix: list[str], rate: int, idle: int, amount: int) -> dict[str, float
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode != 0 or not lines:
         return None
-    took: dict[str, float] = json.loads(lines[-1])
+    took: dict[str, float] = json.JSONDecoder().raw_decode(lines[-1])[0]
     took["all"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return took
 

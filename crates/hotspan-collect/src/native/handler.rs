@@ -68,8 +68,10 @@ extern "C" fn on_timer(_signal: i32, info: *mut libc::siginfo_t, context: *mut l
     // SAFETY: as above.
     let kept = unsafe { *errno };
     if let Some(slot) = slots::claim() {
-        // SAFETY: the slot is ours until it is published; the kernel passed both records.
-        unsafe { fill(slots::content(slot), generation, info, context) };
+        if let Some(content) = slots::content(slot) {
+            // SAFETY: the slot is ours until it is published; the kernel passed both records.
+            unsafe { fill(content, generation, info, context) };
+        }
         slots::publish(slot);
     }
     // SAFETY: as above.

@@ -353,7 +353,7 @@ fn stop_after_fork() {
     extern "C" fn in_child() {
         handler::GENERATION.store(0, Ordering::Release);
         RUNNING.store(0, Ordering::Release);
-        slots::release();
+        slots::forget_parent();
     }
     static REGISTERED: Once = Once::new();
     // SAFETY: the handler is a function of this library, which is never unloaded, and takes no lock.
