@@ -61,6 +61,7 @@ bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; 
 	$(BIN)/python bench/lines.py
 	$(BIN)/python bench/sampler.py
 	$(BIN)/python bench/calls.py
+	$(BIN)/python bench/native.py
 
 .PHONY: dev
 dev: $(STAMPS)/tools ## Build hotspan and install it, editable, into .venv

@@ -17,6 +17,7 @@ import pkgutil
 import runpy
 import sys
 import types
+from pathlib import Path
 from typing import Any, NoReturn
 
 import hotspan.sampling
@@ -52,7 +53,7 @@ def set_path(first: str) -> None:
 
 def absolute(script: str) -> str:
     """The path as Python shows it in ``__file__`` and in tracebacks."""
-    return script if os.path.isabs(script) else os.path.join(os.getcwd(), script.removeprefix("./"))
+    return str(Path.cwd() / script)
 
 
 def run_script(script: str) -> None:
@@ -64,15 +65,14 @@ def run_script(script: str) -> None:
         return
     path = absolute(script)
     try:
-        with open(path, "rb") as file:
-            source = file.read()
+        source = Path(path).read_bytes()
     except OSError as error:
         print(
             f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}",
             file=sys.stderr,
         )
         sys.exit(2)
-    set_path(os.path.dirname(os.path.realpath(script)))
+    set_path(str(Path(script).resolve().parent))
     main = fresh_main()
     loader: Any = importlib.machinery.SourceFileLoader("__main__", path)
     if script.endswith(".pyc"):
@@ -105,9 +105,7 @@ def hide_this_file() -> None:
     """Let an exception that ends the program be shown without the frames that led to the program."""
     shown = sys.excepthook
 
-    def show(
-        kind: type[BaseException], value: BaseException, traceback: types.TracebackType | None
-    ) -> None:
+    def show(kind: type[BaseException], value: BaseException, traceback: types.TracebackType | None) -> None:
         entry = kept = traceback
         while entry is not None:
             if entry.tb_frame.f_code.co_filename == __file__:

@@ -10,6 +10,7 @@ Rust does it; here are the names. ``docs/native.md`` says how it works and what 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
@@ -90,8 +91,10 @@ class Sampler:
 
     def _recorded(self) -> _core.Trace:
         if self._running is not None:
-            raise _core.CollectError("the recording is still running. hint: stop it, or leave its `with` block")
-        if self._trace is None and self._path is not None and os.path.exists(self._path):
+            raise _core.CollectError(
+                "the recording is still running. hint: stop it, or leave its `with` block"
+            )
+        if self._trace is None and self._path is not None and Path(self._path).exists():
             self._trace = _core.open(self._path)
         if self._trace is None:
             raise _core.CollectError("nothing was recorded yet. hint: use the sampler in a `with` block")

@@ -146,9 +146,7 @@ impl<'a> Elf<'a> {
         let names = self.sections.get(symbols.link).map_or(0, |section| section.range.start);
         let table = self.bytes.get(symbols.range.clone()).unwrap_or_default();
         let mut functions: Vec<Function> = table
-            .as_chunks::<24>()
-            .0
-            .iter()
+            .chunks_exact(24)
             .filter(|symbol| {
                 // Functions, those chosen at load time, and labels of assembler, which have no type; defined ones.
                 matches!(symbol[4] & 15, 0 | 2 | 10) && symbol[6..8] != [0, 0]

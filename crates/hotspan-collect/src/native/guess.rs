@@ -27,8 +27,8 @@ pub(crate) fn caller<'a>(
     let within = stack.get(first..stack.len().min(first.checked_add(FARTHEST)?))?;
     let top = start.checked_add(stack.len() as u64)?;
     let mut frame = None;
-    for (index, word) in within.as_chunks::<8>().0.iter().enumerate() {
-        let value = u64::from_le_bytes(*word);
+    for (index, word) in within.chunks_exact(8).enumerate() {
+        let value = u64::from_le_bytes(word.try_into().unwrap_or_default());
         let place = from + index as u64 * 8;
         if value > 0xffff && code(value).is_some_and(ends_with_call) {
             let after = place + 8;
@@ -38,7 +38,7 @@ pub(crate) fn caller<'a>(
                 frame: frame.filter(|&frame| frame >= after),
             });
         }
-        if value > place && value < top && value.is_multiple_of(8) {
+        if value > place && value < top && value % 8 == 0 {
             frame.get_or_insert(value);
         }
     }
@@ -47,16 +47,15 @@ pub(crate) fn caller<'a>(
 
 /// Whether these instructions end with a call, as x86-64 encodes them.
 fn ends_with_call(code: &[u8]) -> bool {
-    match code {
-        [.., 0xe8, _, _, _, _] => true,
-        [.., 0xff, 0xd0..=0xd7] => true,
-        [.., 0xff, 0x50..=0x57, _] => true,
-        [.., 0xff, 0x54, 0x24, _] => true,
-        [.., 0xff, 0x15 | 0x90..=0x97, _, _, _, _] => true,
-        [.., 0xff, 0x94, 0x24, _, _, _, _] => true,
-        [.., 0xff, 0x14, _] => true,
-        _ => false,
-    }
+    matches!(
+        code,
+        [.., 0xe8, _, _, _, _]
+            | [.., 0xff, 0xd0..=0xd7]
+            | [.., 0xff, 0x14 | 0x50..=0x57, _]
+            | [.., 0xff, 0x54, 0x24, _]
+            | [.., 0xff, 0x15 | 0x90..=0x97, _, _, _, _]
+            | [.., 0xff, 0x94, 0x24, _, _, _, _]
+    )
 }
 
 #[cfg(test)]

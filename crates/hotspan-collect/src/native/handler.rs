@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use super::memory;
 use super::python::{Interpreter, MemoryWindow, walk};
-use super::slots::{self, Registers, STACK_BYTES, Slot};
+use super::slots::{self, Copied, Registers, STACK_BYTES};
 use crate::clock;
 
 /// The number of the recording that runs, 0 for none.
@@ -68,11 +68,11 @@ extern "C" fn on_timer(_signal: i32, info: *mut libc::siginfo_t, context: *mut l
     // SAFETY: as above.
     let kept = unsafe { *errno };
     if let Some(slot) = slots::claim() {
-        // SAFETY: the slot is ours until it is published; the kernel passed both records.
-        unsafe {
-            fill(slot, generation, info, context);
-            slots::publish(slot);
+        if let Some(content) = slots::content(slot) {
+            // SAFETY: the slot is ours until it is published; the kernel passed both records.
+            unsafe { fill(content, generation, info, context) };
         }
+        slots::publish(slot);
     }
     // SAFETY: as above.
     unsafe { *errno = kept };
@@ -80,7 +80,7 @@ extern "C" fn on_timer(_signal: i32, info: *mut libc::siginfo_t, context: *mut l
 
 /// # Safety
 /// The slot belongs to the caller; both records are those of a signal handler.
-unsafe fn fill(slot: *mut Slot, generation: u64, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+unsafe fn fill(slot: *mut Copied, generation: u64, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: as the caller promises; no other reference to the slot exists.
     let slot = unsafe { &mut *slot };
     slot.generation = generation;

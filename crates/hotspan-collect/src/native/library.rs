@@ -181,15 +181,22 @@ fn covers(content: &[u8], index: &Place, frames: &Place, address: u64) -> Option
     if header[..4] != [1, 0x1b, 3, 0x3b] {
         return None;
     }
-    let pair = |entry: &[u8; 8]| {
-        let [first, second] = [&entry[..4], &entry[4..]]
-            .map(|half| half.try_into().map_or(0, |bytes| i64::from(i32::from_le_bytes(bytes))));
-        (index.address.start.wrapping_add_signed(first), index.address.start.wrapping_add_signed(second))
+    let number = |offset: usize| {
+        let bytes = table.get(offset..offset + 4)?.try_into().ok()?;
+        Some(index.address.start.wrapping_add_signed(i64::from(i32::from_le_bytes(bytes))))
     };
-    let entries = table.as_chunks::<8>().0;
-    let after = entries.partition_point(|entry| pair(entry).0 <= address);
-    let Some(entry) = after.checked_sub(1).and_then(|before| entries.get(before)) else { return Some(false) };
-    let (start, description) = pair(entry);
+    // The last entry that begins at the address or before.
+    let (mut low, mut high) = (0, table.len() / 8);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if number(middle * 8)? <= address {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    let Some(entry) = low.checked_sub(1) else { return Some(false) };
+    let (start, description) = (number(entry * 8)?, number(entry * 8 + 4)?);
     // A description: its length, where its common part is, where the code begins and how long it is.
     let offset = usize::try_from(description.checked_sub(frames.address.start)?).ok()?;
     let length = content.get(frames.file.clone())?.get(offset.checked_add(12)?..offset.checked_add(16)?)?;

@@ -353,11 +353,68 @@ fn stop_after_fork() {
     extern "C" fn in_child() {
         handler::GENERATION.store(0, Ordering::Release);
         RUNNING.store(0, Ordering::Release);
-        slots::release();
+        slots::forget_parent();
     }
     static REGISTERED: Once = Once::new();
     // SAFETY: the handler is a function of this library, which is never unloaded, and takes no lock.
     REGISTERED.call_once(|| unsafe {
         libc::pthread_atfork(None, None, Some(in_child));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use hotspan_store::{SampleState, Trace};
+
+    use super::*;
+
+    #[inline(never)]
+    fn burn_for_the_test(until: Instant) -> u64 {
+        let mut sum = 0_u64;
+        while Instant::now() < until {
+            sum = (0..1000)
+                .fold(sum, |sum, number| std::hint::black_box(sum.wrapping_mul(31).wrapping_add(number)));
+        }
+        sum
+    }
+
+    fn stacks(trace: &Trace, state: SampleState) -> Vec<Vec<String>> {
+        let profile = trace.profile();
+        let name = |frame| trace.str(profile.frames.row(frame).name).to_owned();
+        let of_state = profile.samples.rows().filter(|row| row.state == state);
+        of_state.map(|row| profile.stacks.frames(row.stack).map(name).collect()).collect()
+    }
+
+    /// One test, since there is one recorder per process.
+    #[test]
+    fn samples_a_program_without_python() {
+        let options = Options { rate: Rate::new(500).unwrap(), ..Options::default() };
+        let recorder = Recorder::start(options).unwrap();
+        assert!(matches!(Recorder::start(options), Err(SampleError::AlreadySampling)));
+        let sleeper = thread::spawn(|| thread::sleep(Duration::from_millis(300)));
+        let until = Instant::now() + Duration::from_millis(400);
+        let workers: Vec<_> = (0..2).map(|_| thread::spawn(move || burn_for_the_test(until))).collect();
+        sleeper.join().unwrap();
+        let mut early = TraceBuilder::new();
+        recorder.drain(&mut early);
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        let start = crate::clock::now();
+        recorder.add_span("gc", "gc gen 0", start, crate::clock::now());
+        let late = recorder.stop().unwrap().builder.finish();
+        let early = early.finish();
+
+        let burning = |stack: &Vec<String>| stack.iter().any(|name| name.contains("burn_for_the_test"));
+        let running = stacks(&early, SampleState::Running);
+        assert!(running.iter().filter(|stack| burning(stack)).count() > 5, "{running:?}");
+        let sleeping = stacks(&early, SampleState::Sleep);
+        assert!(sleeping.iter().any(|stack| stack[0].ends_with("nanosleep")), "{sleeping:?}");
+        assert_eq!(late.spans().len(), 1);
+        assert!(late.clock().unix_origin().is_some());
+
+        let again = Recorder::start(options).unwrap().stop().unwrap();
+        assert!(again.spool.is_none());
+        assert!(Rate::new(0).is_err() && Rate::new(20_000).is_err());
+    }
 }

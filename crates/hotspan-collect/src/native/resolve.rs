@@ -10,7 +10,7 @@ use super::memory;
 use super::merge::{Role, merge};
 use super::python::{CodeNames, Interpreter, MemoryWindow, walk};
 use super::rows::{Frame, FrameNumber, Rows, StackNumber};
-use super::slots::{PYTHON_FRAMES, PythonEntry, Registers, Slot};
+use super::slots::{Copied, PYTHON_FRAMES, PythonEntry, Registers};
 use super::syscalls::Blocked;
 use super::unwind::{NativeStack, Unwinder};
 
@@ -65,7 +65,7 @@ impl Resolver {
     }
 
     /// The stack of a running thread.
-    pub(crate) fn running(&mut self, rows: &mut Rows, slot: &Slot) -> Option<StackNumber> {
+    pub(crate) fn running(&mut self, rows: &mut Rows, slot: &Copied) -> Option<StackNumber> {
         let entries = slot.python.get(..slot.python_count).unwrap_or_default();
         let stack = slot.stack.get(..slot.stack_length).unwrap_or_default();
         self.stack(rows, &slot.registers, stack, entries, None)

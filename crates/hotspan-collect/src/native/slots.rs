@@ -2,7 +2,7 @@
 //! compare-and-swap and never waits. A full set is a counted loss.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// How much of a thread's stack is copied.
 pub(crate) const STACK_BYTES: usize = 64 * 1024;
@@ -38,10 +38,18 @@ pub(crate) struct Registers {
     pub(crate) link: u64,
 }
 
+/// A claimed place for one sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot(usize);
+
+/// Whose the content of each slot is. Apart from the content, so that looking at all of them touches little memory.
+static STATES: [AtomicU32; SLOTS] = [const { AtomicU32::new(FREE) }; SLOTS];
+/// Whether any slot was published since the last time they were taken.
+static PUBLISHED: AtomicBool = AtomicBool::new(false);
+
 /// One sample, as copied on the thread it is of.
 #[repr(C)]
-pub(crate) struct Slot {
-    state: AtomicU32,
+pub(crate) struct Copied {
     pub(crate) thread: i32,
     pub(crate) generation: u64,
     pub(crate) ticks: u64,
@@ -61,7 +69,7 @@ pub(crate) struct Slot {
 /// Samples that found no free slot.
 pub(crate) static MISSED: AtomicU64 = AtomicU64::new(0);
 
-struct Region(*mut Slot);
+struct Region(*mut Copied);
 
 // SAFETY: slots are handed to one owner at a time by their state.
 unsafe impl Send for Region {}
@@ -73,11 +81,11 @@ static REGION: OnceLock<Option<Region>> = OnceLock::new();
 /// Takes the memory, on the first call; says whether there is any.
 pub(crate) fn reserve() -> bool {
     let region = REGION.get_or_init(|| {
-        // SAFETY: a fresh private mapping, whose zeros are free slots. Pages cost memory only once written to.
+        // SAFETY: a fresh private mapping; zeros are a valid content. Pages cost memory only once written to.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                SLOTS * size_of::<Slot>(),
+                SLOTS * size_of::<Copied>(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
                 -1,
@@ -89,58 +97,67 @@ pub(crate) fn reserve() -> bool {
     region.is_some()
 }
 
-fn region() -> Option<*mut Slot> {
+fn region() -> Option<*mut Copied> {
     REGION.get().and_then(Option::as_ref).map(|region| region.0)
 }
 
 /// Claims a slot to write to. The first free one is taken, so that few pages are ever touched. Safe in a handler.
-pub(crate) fn claim() -> Option<*mut Slot> {
-    let first = region()?;
-    for index in 0..SLOTS {
-        // SAFETY: the region has that many slots.
-        let slot = unsafe { first.add(index) };
-        // SAFETY: the state is only ever touched as an atomic.
-        let state = unsafe { &(*slot).state };
+pub(crate) fn claim() -> Option<Slot> {
+    region()?;
+    for (index, state) in STATES.iter().enumerate() {
         if state.load(Ordering::Relaxed) == FREE
             && state.compare_exchange(FREE, WRITING, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
-            return Some(slot);
+            return Some(Slot(index));
         }
     }
     MISSED.fetch_add(1, Ordering::Relaxed);
     None
 }
 
-/// Hands a written slot to the collector.
-///
-/// # Safety
-/// The slot came from [`claim`] and is not used by the caller any more.
-pub(crate) unsafe fn publish(slot: *mut Slot) {
-    // SAFETY: the slot is part of the region, which is never unmapped.
-    unsafe { (*slot).state.store(FULL, Ordering::Release) };
+/// Where to write in a claimed slot. The memory is never unmapped.
+pub(crate) fn content(slot: Slot) -> Option<*mut Copied> {
+    // SAFETY: slots are numbered below the size of the region.
+    region().map(|first| unsafe { first.add(slot.0) })
+}
+
+/// Hands a claimed and written slot to the collector.
+pub(crate) fn publish(slot: Slot) {
+    if let Some(state) = STATES.get(slot.0) {
+        state.store(FULL, Ordering::Release);
+        PUBLISHED.store(true, Ordering::Release);
+    }
 }
 
 /// Shows each full slot to `take` and frees it.
-pub(crate) fn drain(mut take: impl FnMut(&Slot)) {
-    let Some(first) = region() else { return };
-    for index in 0..SLOTS {
-        // SAFETY: the region has that many slots.
-        let slot = unsafe { first.add(index) };
-        // SAFETY: the state is only ever touched as an atomic.
-        let state = unsafe { &(*slot).state };
-        if state.load(Ordering::Acquire) == FULL {
+pub(crate) fn drain(mut take: impl FnMut(&Copied)) {
+    if !PUBLISHED.swap(false, Ordering::AcqRel) {
+        return;
+    }
+    for (index, state) in STATES.iter().enumerate() {
+        if state.load(Ordering::Acquire) == FULL
+            && let Some(content) = content(Slot(index))
+        {
             // SAFETY: a full slot belongs to the collector until it is free again.
-            take(unsafe { &*slot });
+            take(unsafe { &*content });
             state.store(FREE, Ordering::Release);
         }
     }
 }
 
-/// Gives the memory behind the slots back to the system. They read as free afterwards; a handler that is still writing
-/// to one leaves a sample of an old generation, which nobody takes.
+/// Frees all slots in a forked child, where the threads that were writing to some do not exist.
+pub(crate) fn forget_parent() {
+    for state in &STATES {
+        state.store(FREE, Ordering::Release);
+    }
+    release();
+}
+
+/// Gives the memory behind the slots back to the system. A handler that is still writing to one leaves a sample of an old
+/// generation, or of none, which nobody takes.
 pub(crate) fn release() {
     if let Some(first) = region() {
-        // SAFETY: the whole private mapping; zeros are a valid value of every slot.
-        unsafe { libc::madvise(first.cast(), SLOTS * size_of::<Slot>(), libc::MADV_DONTNEED) };
+        // SAFETY: the whole private mapping; zeros are a valid content of every slot.
+        unsafe { libc::madvise(first.cast(), SLOTS * size_of::<Copied>(), libc::MADV_DONTNEED) };
     }
 }

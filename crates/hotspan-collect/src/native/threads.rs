@@ -72,7 +72,8 @@ impl Thread {
 
     /// Looks at the clocks; `None` when the thread is gone. Sums stay exact: what is neither run nor ready was waited.
     pub(crate) fn look(&mut self, now: i64) -> Option<Passed> {
-        let cpu = cpu_time(self.number)?;
+        // Less than before is another thread with the same number.
+        let cpu = cpu_time(self.number).filter(|&cpu| cpu >= self.cpu)?;
         let (ran, wall) = (cpu - self.cpu, now - self.looked);
         (self.cpu, self.looked) = (cpu, now);
         let mut delay = 0;

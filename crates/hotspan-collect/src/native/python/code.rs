@@ -16,6 +16,9 @@ use crate::native::slots::PythonEntry;
 /// Longer texts and tables than this are not believed.
 const MOST_BYTES: usize = 1 << 20;
 
+/// More code objects than this are forgotten and read again.
+const MOST_CODES: usize = 50_000;
+
 /// A Python frame with its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PythonFrame {
@@ -46,6 +49,10 @@ impl CodeNames {
     /// Begins a batch: what is kept must be compared with memory again.
     pub(crate) fn next_batch(&mut self) {
         self.batch += 1;
+        // A program that makes code without end must not make this grow without end.
+        if self.known.len() > MOST_CODES {
+            self.known.clear();
+        }
     }
 
     /// The names of a frame, or nothing when its code object is not there any more.
@@ -126,7 +133,13 @@ fn text(layout: &Layout, address: usize) -> Option<String> {
     let replaced = |number: u32| char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
     Some(match width {
         1 => bytes.iter().map(|&byte| char::from(byte)).collect(),
-        2 => bytes.as_chunks::<2>().0.iter().map(|&pair| replaced(u16::from_ne_bytes(pair).into())).collect(),
-        _ => bytes.as_chunks::<4>().0.iter().map(|&four| replaced(u32::from_ne_bytes(four))).collect(),
+        2 => bytes
+            .chunks_exact(2)
+            .map(|pair| replaced(u16::from_ne_bytes([pair[0], pair[1]]).into()))
+            .collect(),
+        _ => bytes
+            .chunks_exact(4)
+            .map(|four| replaced(u32::from_ne_bytes(four.try_into().unwrap_or_default())))
+            .collect(),
     })
 }

@@ -133,10 +133,6 @@ fn number_in_pthread() -> Option<usize> {
     // SAFETY: takes nothing.
     let (block, number) = unsafe { (libc::pthread_self() as usize, libc::gettid()) };
     let bytes = memory::bytes(block, 1024)?;
-    bytes
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .position(|&chunk| i32::from_ne_bytes(chunk) == number)
-        .map(|index| index * 4)
+    let is_it = |four: &[u8]| four.try_into().is_ok_and(|four| i32::from_ne_bytes(four) == number);
+    bytes.chunks_exact(4).position(is_it).map(|index| index * 4)
 }

@@ -2,16 +2,18 @@
 
 /// The line at a byte offset; `None` where the compiler gave none, or the table is not one.
 pub(crate) fn line_at(minor: u32, table: &[u8], first_line: u32, offset: usize) -> Option<u32> {
-    if minor >= 11 { locations(table, first_line, offset) } else { deltas(table, first_line, offset) }
+    let line =
+        if minor >= 11 { locations(table, first_line, offset) } else { deltas(table, first_line, offset) };
+    line.filter(|&line| line > 0)
 }
 
 /// 3.10: pairs of bytes, how far the instructions go and how far the line moves; -128 is an instruction without a line.
 fn deltas(table: &[u8], first_line: u32, offset: usize) -> Option<u32> {
     let mut line = i64::from(first_line);
     let mut end = 0;
-    for &[length, delta] in table.as_chunks::<2>().0 {
-        end += usize::from(length);
-        let delta = delta as i8;
+    for pair in table.chunks_exact(2) {
+        end += usize::from(pair[0]);
+        let delta = pair[1] as i8;
         if delta != i8::MIN {
             line += i64::from(delta);
         }
@@ -68,21 +70,27 @@ fn signed(value: u64) -> i64 {
 mod tests {
     use super::*;
 
+    // Tables of `a = 1\n\n\nb = f(\n  1,\n  g)\n` as each version made them, with what its `co_lines()` says.
+
     #[test]
-    fn old_tables() {
-        // Two instructions on the first line, two without a line, two on the line before.
-        let table = [4, 0, 4, 0x80, 4, 0xff];
-        let lines = [0, 2, 4, 8, 10, 12].map(|offset| line_at(10, &table, 7, offset));
-        assert_eq!(lines, [Some(7), Some(7), None, Some(6), Some(6), None]);
+    fn table_of_3_10() {
+        let table = [4, 0, 2, 3, 2, 1, 2, 1, 8, 254];
+        let lines = [0, 2, 4, 6, 8, 10, 16, 18].map(|offset| line_at(10, &table, 1, offset));
+        assert_eq!(lines, [Some(1), Some(1), Some(4), Some(5), Some(6), Some(4), Some(4), None]);
+        assert_eq!(line_at(10, &[4, 0, 4, 0x80, 4, 0xff], 7, 4), None, "an instruction without a line");
+        assert_eq!(line_at(10, &[4, 0, 4, 0x80, 4, 0xff], 7, 8), Some(6));
     }
 
     #[test]
-    fn new_tables() {
-        // compile("a = 1\n\n\nb = 2\n", "", "exec").co_linetable of Python 3.11, and a long entry that goes back.
-        let table = [0xf0, 3, 1, 1, 1, 0xd8, 4, 5, 0x80, 0, 0x80, 1, 0xe0, 4, 5];
-        assert_eq!(line_at(11, &table, 1, 0), Some(2), "{table:?}");
-        assert_eq!(line_at(11, &[0xe9, 5, 0xf8], 9, 2), Some(7));
-        assert_eq!(line_at(11, &[0xe9, 5, 0xf8], 9, 4), None);
+    fn table_of_3_11() {
+        let table = [
+            240, 3, 1, 1, 1, 216, 4, 5, 128, 1, 240, 6, 0, 5, 6, 128, 65, 216, 2, 3, 216, 2, 3, 241, 5, 2, 5,
+            5, 244, 0, 2, 5, 5, 128, 1, 128, 1, 128, 1,
+        ];
+        let lines = [0, 2, 6, 10, 12, 14, 26, 32, 34].map(|offset| line_at(11, &table, 1, offset));
+        let expected = [None, Some(1), Some(4), Some(5), Some(6), Some(4), Some(4), Some(4), None];
+        assert_eq!(lines, expected, "line 0, of the first instruction of a module, is none");
         assert_eq!(line_at(11, &[], 9, 4), None);
+        assert_eq!(line_at(11, &[0xff; 40], 9, 400), None);
     }
 }
