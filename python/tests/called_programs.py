@@ -64,7 +64,12 @@ def raises() -> None:
 
 def exceptions() -> None:
     """Exceptions of Python functions and of functions of C."""
-    for failing in (raises, lambda: int("no number"), lambda: [].pop(), lambda: {}["missing"]):
+    for failing in (
+        raises,
+        lambda: int("no number"),
+        lambda: [].pop(),
+        lambda: {}["missing"],
+    ):
         try:
             failing()
         except (KeyError, ValueError, IndexError):
