@@ -44,6 +44,8 @@ static TOOL: Mutex<Option<c_long>> = Mutex::new(None);
 pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Result<(), CallsError> {
     // SAFETY: the GIL is held.
     unsafe {
+        // A forked child may have inherited callbacks that record nothing.
+        stop(python);
         let monitoring = module(python).ok_or(CallsError::NoEvents)?;
         let use_id = monitoring.attribute(c"use_tool_id").ok_or(CallsError::NoEvents)?;
         let name = || (python.new_text)(c"hotspan".as_ptr());
