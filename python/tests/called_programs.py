@@ -11,6 +11,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 
@@ -51,10 +52,8 @@ def generators() -> None:
     closed.close()
     thrown = count(3)
     next(thrown)
-    try:
+    with suppress(RuntimeError):
         thrown.throw(RuntimeError)
-    except RuntimeError:
-        pass
 
 
 def raises() -> None:
