@@ -50,6 +50,7 @@ class NativeCollector:
         self._request = request
         self._recorder: _core.Recorder | None = None
         self._modules: ModuleCalls | None = None
+        self._prefixes: list[str] = []
 
     def prepare(self) -> None:
         """Load the hooks of the installed torch; the first time, compile them."""
@@ -74,7 +75,7 @@ class NativeCollector:
         recorder = self._end()
         if recorder is None:
             raise CollectError("nothing is being recorded")
-        return recorder.stop(list(metadata.items()), file_prefixes() if self._request.stack else [])
+        return recorder.stop(list(metadata.items()), self._prefixes)
 
     def discard(self) -> None:
         """End, and forget."""
@@ -88,6 +89,8 @@ class NativeCollector:
             self._recorder.toggle(record)
 
     def _trace_calls(self, recorder: _core.Recorder) -> None:
+        # Before, so that what it takes is not traced.
+        self._prefixes = file_prefixes()
         try:
             recorder.trace_calls(module_call_code())
         except CollectError:
