@@ -1,8 +1,8 @@
 """What tracing calls costs: hotspan.cprofile beside cProfile, viztracer and pyinstrument, in one run.
 
-Programs that call much, loop much, and do both run under each profiler in turn, each round in the same process; the processor time
-of the best round counts. Every CPython found among those given is measured; peers that are not installed there are
-left out. pyinstrument samples, so that its cost is not per call; it is shown because people choose between them.
+Programs that call much, loop much, and do both run under each profiler in turn, all in one process; the processor time
+of the best round counts. Peers that are not installed are left out. pyinstrument samples, so that its cost is not per
+call; it is shown because people choose between them.
 
 Usage: python bench/calls.py [--rounds 7] [--python python3.12 ...]
 """
@@ -41,7 +41,7 @@ def builtin_heavy() -> None:
     """Functions of C."""
     out: list[int] = []
     for _ in range(60_000):
-        out.append(len("abc"))  # noqa: PERF401 - the call is the point
+        out.append(len("abc"))
 
 
 def loop_heavy() -> None:
@@ -112,7 +112,10 @@ def measure(rounds: int) -> dict[str, dict[str, float]]:
 def table(version: str, best: dict[str, dict[str, float]]) -> list[str]:
     """Slow-downs, and hotspan's overhead as a share of cProfile's."""
     names = [name for name in next(iter(best.values())) if name != "nothing"]
-    lines = [f"Python {version}", f"{'':10}" + "".join(f"{name:>14}" for name in names) + "   overhead: of cProfile's (target)"]
+    lines = [
+        f"Python {version}",
+        f"{'':10}" + "".join(f"{name:>14}" for name in names) + "   overhead: of cProfile's (target)",
+    ]
     for program, times in best.items():
         cells = "".join(f"{times[name] / times['nothing']:>13.2f}x" for name in names)
         ours, theirs = (times[name] - times["nothing"] for name in ("hotspan", "cProfile"))

@@ -51,8 +51,8 @@ class profiler_entry(NamedTuple):  # noqa: N801 - cProfile's name
 class Profile(_core.CallProfiler):
     """Traces calls between ``enable()`` and ``disable()``, on all threads.
 
-    ``timer`` is asked for the time instead of the clock, in units of ``timeunit`` seconds; without ``subcalls`` callers are
-    not kept, without ``builtins`` functions of C are not traced.
+    ``timer`` is asked for the time instead of the clock, in units of ``timeunit`` seconds; without ``subcalls`` callers
+    are not kept, without ``builtins`` functions of C are not traced.
     """
 
     # Made by `create_stats`, as cProfile does; pstats reads and empties it.
@@ -60,10 +60,11 @@ class Profile(_core.CallProfiler):
 
     def getstats(self) -> list[profiler_entry]:
         """Return an entry for each function that was called."""
-        return [
-            profiler_entry(*entry[:5], entry[5] and [profiler_subentry(*callee) for callee in entry[5]])
-            for entry in self.entries()
-        ]
+        entries = []
+        for code, calls, recursive, total, own, callees in self.entries():
+            found = [profiler_subentry(*callee) for callee in callees] if callees else None
+            entries.append(profiler_entry(code, calls, recursive, total, own, found))
+        return entries
 
     def print_stats(self, sort: Any = -1) -> None:
         """Print the table of functions; ``sort`` is a key of pstats or several."""

@@ -11,6 +11,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 
@@ -51,10 +52,8 @@ def generators() -> None:
     closed.close()
     thrown = count(3)
     next(thrown)
-    try:
+    with suppress(RuntimeError):
         thrown.throw(RuntimeError)
-    except RuntimeError:
-        pass
 
 
 def raises() -> None:
@@ -64,7 +63,12 @@ def raises() -> None:
 
 def exceptions() -> None:
     """Exceptions of Python functions and of functions of C."""
-    for failing in (raises, lambda: int("no number"), lambda: [].pop(), lambda: {}["missing"]):
+    for failing in (
+        raises,
+        lambda: int("no number"),
+        lambda: [].pop(),
+        lambda: {}["missing"],
+    ):
         try:
             failing()
         except (KeyError, ValueError, IndexError):

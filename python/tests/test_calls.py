@@ -32,7 +32,10 @@ def counted(path: str, profiler: str, program: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("program", sorted(set(PROGRAMS) - {"threads"}))
 def test_calls_and_callers_equal_cprofile(interpreter: str, program: str) -> None:
-    ours, theirs = counted(interpreter, "hotspan.cprofile", program), counted(interpreter, "cProfile", program)
+    ours, theirs = (
+        counted(interpreter, "hotspan.cprofile", program),
+        counted(interpreter, "cProfile", program),
+    )
     assert len(theirs) >= 3
     assert ours == theirs
 
@@ -117,7 +120,8 @@ def test_entries_are_those_of_getstats(interpreter: str) -> None:
         "p = c.Profile(); p.runcall(work)\n"
         "for e in p.getstats():\n"
         "    name = e.code if isinstance(e.code, str) else e.code.co_name\n"
-        "    print(name, e.callcount, e.reccallcount, sorted(s.callcount for s in e.calls or []), e.totaltime >= e.inlinetime >= 0)"
+        "    calls = sorted(callee.callcount for callee in e.calls or [])\n"
+        "    print(name, e.callcount, e.reccallcount, calls, e.totaltime >= e.inlinetime >= 0)"
     )
     lines = run_python(interpreter, "-c", code).stdout.splitlines()
     assert "work 1 0 [1, 2] True" in lines

@@ -17,6 +17,9 @@ def my_function():
 my_function()
 """
 
+# Calls and name of a function of the program.
+ROW = re.compile(r"(\S+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ (.*(?:forward|my_function|sum).*)")
+
 
 def rows() -> list[tuple[str, str]]:
     """The commands of the table, theirs and ours."""
@@ -48,8 +51,8 @@ def test_every_command_runs(tmp_path: Path) -> None:
             assert told == ""
             continue
         assert "forward" in told, ours
-        if theirs.startswith("python") or theirs.startswith("import"):
+        if theirs.startswith(("python", "import")):
             original = run(theirs, tmp_path)
             # Times differ; the rows of the program do not.
-            calls = [re.findall(r"(\S+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ (.*(?:forward|my_function|sum).*)", text) for text in (told, original)]
+            calls = [ROW.findall(text) for text in (told, original)]
             assert sorted(calls[0]) == sorted(calls[1]), ours

@@ -235,9 +235,9 @@ impl PyTrace {
     }
 
     /// Writes the trace in the format of this name.
-    fn export(&self, py: Python<'_>, format: &str, path: PathBuf) -> PyResult<()> {
-        let Some(exporter) = EXPORTERS.iter().find(|exporter| exporter.name() == format) else {
-            return Err(HotspanError::new_err(format!("there is no format {format:?}")));
+    fn export(&self, py: Python<'_>, name: &str, path: PathBuf) -> PyResult<()> {
+        let Some(exporter) = EXPORTERS.iter().find(|exporter| exporter.name() == name) else {
+            return Err(HotspanError::new_err(format!("there is no format {name:?}")));
         };
         self.write(py, *exporter, &path)
     }

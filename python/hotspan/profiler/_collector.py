@@ -60,6 +60,7 @@ class NativeCollector:
         self._tensors: TensorMarks | None = None
         self._has_device = False
         self._room: MakeRoom | None = None
+        self._prefixes: list[str] = []
 
     def prepare(self) -> None:
         """Load the hooks of the installed torch; the first time, compile them."""
@@ -95,8 +96,7 @@ class NativeCollector:
         recorder = self._end()
         if recorder is None:
             raise CollectError("nothing is being recorded")
-        prefixes = file_prefixes() if self._request.stack else []
-        return recorder.stop(list(metadata.items()), marks, prefixes)
+        return recorder.stop(list(metadata.items()), marks, self._prefixes)
 
     def discard(self) -> None:
         """End, and forget."""
@@ -117,6 +117,8 @@ class NativeCollector:
             self._tensors.look()
 
     def _trace_calls(self, recorder: _core.Recorder) -> None:
+        # Before, so that what it takes is not traced.
+        self._prefixes = file_prefixes()
         try:
             recorder.trace_calls(module_call_code())
         except CollectError:

@@ -181,7 +181,11 @@ unsafe fn learn(
                 }
                 // Bound to its object the method has the same definition as wherever it was bound by hand.
                 let bind = Owned::new(python, (python.get_attribute)(descriptor, c"__get__".as_ptr()));
-                let bound = bind.and_then(|bind| python.call(bind.0, &[python.new_reference(object)]));
+                let bound = bind.and_then(|bind| {
+                    // Methods that want their class get it as well.
+                    let arguments = [object, type_of(object)].map(|object| python.new_reference(object));
+                    python.call(bind.0, &arguments)
+                });
                 let id = match bound.filter(|bound| python.is_c_function(bound.0)) {
                     Some(bound) => {
                         let same = Callee::Builtin(bound.0).key(python, by_type);

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_long};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::CallsError;
 use crate::calls::events::{Callee, entered, left};
@@ -32,6 +33,9 @@ static EVENTS: [Event; 9] = [
 /// The bits of an argument count that count; the first says that the place before the arguments is free.
 const COUNT: usize = usize::MAX >> 1;
 
+/// What stands in the place of a first argument that there is not.
+static MISSING: AtomicUsize = AtomicUsize::new(0);
+
 /// The tool id in use.
 static TOOL: Mutex<Option<c_long>> = Mutex::new(None);
 
@@ -40,6 +44,8 @@ static TOOL: Mutex<Option<c_long>> = Mutex::new(None);
 pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Result<(), CallsError> {
     // SAFETY: the GIL is held.
     unsafe {
+        // A forked child may have inherited callbacks that record nothing.
+        stop(python);
         let monitoring = module(python).ok_or(CallsError::NoEvents)?;
         let use_id = monitoring.attribute(c"use_tool_id").ok_or(CallsError::NoEvents)?;
         let name = || (python.new_text)(c"hotspan".as_ptr());
@@ -71,6 +77,8 @@ unsafe fn listen(
 ) -> Option<()> {
     // SAFETY: the GIL is held; references pass to the calls.
     unsafe {
+        let missing = monitoring.attribute(c"MISSING")?;
+        MISSING.store(missing.0 as usize, Ordering::Relaxed);
         let events = monitoring.attribute(c"events")?;
         let register = monitoring.attribute(c"register_callback")?;
         let mut all = 0;
@@ -152,8 +160,10 @@ unsafe fn callee(python: &Interpreter, arguments: *const Ptr, count: usize) -> O
         if python.is_c_function(callable) {
             return Some(Callee::Builtin(callable));
         }
-        if type_of(callable) == python.descriptor_type {
-            return Some(Callee::Method(callable, *arguments.add(3)));
+        let object = *arguments.add(3);
+        // A method without an object fails before anything is called.
+        if type_of(callable) == python.descriptor_type && object as usize != MISSING.load(Ordering::Relaxed) {
+            return Some(Callee::Method(callable, object));
         }
     }
     None

@@ -90,6 +90,10 @@ unsafe fn threading(python: &'static Interpreter, name: &std::ffi::CStr) -> Opti
 unsafe fn set_on_new_threads(python: &'static Interpreter) {
     // SAFETY: the GIL is held; references pass to the calls or are kept.
     unsafe {
+        // A forked child inherits the hook with all else.
+        if lock(&PREVIOUS).is_none_or(|previous| previous.is_some()) {
+            return;
+        }
         let Some(previous) = threading(python, c"getprofile").and_then(|get| python.call(get.0, &[])) else {
             return;
         };

@@ -5,8 +5,8 @@
 
 use std::cell::Cell;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, TryLockError};
 
 use hashbrown::HashMap;
 
@@ -112,6 +112,15 @@ static TRACER: Mutex<Option<Arc<Tracer>>> = Mutex::new(None);
 static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 /// The functions that threads were in when tracing began, until the thread meets its first event.
 static PREPARED: Mutex<Vec<(u64, Box<ThreadCalls>)>> = Mutex::new(Vec::new());
+
+/// Whether forked children trace nothing: what they did would only fill their memory. Sums go on, as in cProfile.
+static ENDS_IN_CHILDREN: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn in_child() {
+    if ENDS_IN_CHILDREN.load(Ordering::Acquire) {
+        ACTIVE.store(0, Ordering::Release);
+    }
+}
 
 struct Known(*mut ThreadCalls);
 // SAFETY: what is behind it is used by its own thread, or with the GIL, which its thread then does not hold.
@@ -281,6 +290,12 @@ impl Tracer {
             // SAFETY: the GIL is held.
             unsafe { self.prepare(session, options) };
         }
+        ENDS_IN_CHILDREN.store(options.spans > 0, Ordering::Release);
+        static AT_FORK: Once = Once::new();
+        AT_FORK.call_once(|| {
+            // SAFETY: the handler is a function of this library, which is never unloaded, and takes no lock.
+            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        });
         ACTIVE.store(session, Ordering::Release);
         // SAFETY: the GIL is held.
         let started = unsafe {
