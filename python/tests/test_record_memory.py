@@ -28,7 +28,7 @@ sys.exit(7)
 @pytest.mark.parametrize("ending", ["dat", "svg", "hotspan"])
 def test_the_tree_is_followed(ending: str, tmp_path: Path, hotspan_command: Command) -> None:
     path = tmp_path / f"memory.{ending}"
-    ended = hotspan_command("record-memory", "-T", "0.02", "-o", path, "--", sys.executable, "-c", TREE)
+    ended = hotspan_command("record", "--memory", "-T", "0.02", "-o", path, "--", sys.executable, "-c", TREE)
     assert ended.returncode == 7, "the exit code is the command's"
     assert "peak" in ended.stderr
     if ending == "svg":
@@ -53,7 +53,7 @@ def test_the_tree_is_followed(ending: str, tmp_path: Path, hotspan_command: Comm
 def test_mprof_reads_our_file(tmp_path: Path, hotspan_command: Command) -> None:
     pytest.importorskip("memory_profiler")
     mprof = Path(sys.executable).with_name("mprof")
-    hotspan_command("record-memory", "-T", "0.02", "-o", tmp_path / "m.dat", "--", sys.executable, "-c", TREE)
+    hotspan_command("record", "--memory", "-T", "0.02", "-o", tmp_path / "m.dat", "--", sys.executable, "-c", TREE)
     peak = subprocess.run([mprof, "peak", "m.dat"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert 30 < float(peak.stdout.split()[1]) < 60
 
@@ -61,19 +61,19 @@ def test_mprof_reads_our_file(tmp_path: Path, hotspan_command: Command) -> None:
 def test_children_can_be_left_out(tmp_path: Path, hotspan_command: Command) -> None:
     path = tmp_path / "m.dat"
     hotspan_command(
-        "record-memory", "-T", "0.02", "--no-children", "-o", path, "--", sys.executable, "-c", TREE
+        "record", "--memory", "-T", "0.02", "--no-children", "-o", path, "--", sys.executable, "-c", TREE
     )
     assert "CHLD" not in path.read_text()
 
 
 def test_commands_that_cannot_run_or_are_killed(tmp_path: Path, hotspan_command: Command) -> None:
-    missing = hotspan_command("record-memory", "-o", tmp_path / "m.dat", "--", "no-such-command")
+    missing = hotspan_command("record", "--memory", "-o", tmp_path / "m.dat", "--", "no-such-command")
     assert missing.returncode == 127
     assert "no-such-command" in missing.stderr
-    killed = hotspan_command("record-memory", "-o", tmp_path / "m.dat", "--", "sh", "-c", "kill -9 $$")
+    killed = hotspan_command("record", "--memory", "-o", tmp_path / "m.dat", "--", "sh", "-c", "kill -9 $$")
     assert killed.returncode == 128 + signal.SIGKILL
-    assert hotspan_command("record-memory", "-T", "0", "--", "true").returncode == 2
-    assert hotspan_command("record-memory").returncode == 2
+    assert hotspan_command("record", "--memory", "-T", "0", "--", "true").returncode == 2
+    assert hotspan_command("record", "--memory").returncode == 2
 
 
 def test_signals_are_handed_on(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_signals_are_handed_on(tmp_path: Path) -> None:
         "print('ready', flush=True)\ntime.sleep(30)"
     )
     program = Path(sys.executable).with_name("hotspan")
-    command = [program, "record-memory", "-o", tmp_path / "m.dat", "--", sys.executable, "-c", code]
+    command = [program, "record", "--memory", "-o", tmp_path / "m.dat", "--", sys.executable, "-c", code]
     process = subprocess.Popen(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

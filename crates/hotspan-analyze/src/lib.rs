@@ -93,7 +93,7 @@ pub use memory_timeline::{DeviceTimeline, memory_timeline};
 pub use overview::{Overview, overview};
 pub use report::tree::{Tree, TreeRow};
 pub use report::{Align, Cell, Column, Line, Series, Table, Unit};
-pub use sampled::{SampledTimes, calls_of_samples};
+pub use sampled::SampledTimes;
 pub use summary::{Summary, summary};
 pub use table::{TableError, TableOptions, TimeUnit, table};
 pub use wall_time::{Activity, WallTime, wall_time};

@@ -1,7 +1,7 @@
-//! Functions and lines by the samples they were met in: own and total time, and the calls that stacks show.
+//! Functions and lines by the samples they were met in: own and total time.
 
 use hashbrown::{HashMap, HashSet};
-use hotspan_store::{CallRow, Duration, FrameId, FrameRow, StackId, Trace};
+use hotspan_store::{Duration, FrameId, StackId, Trace};
 
 use crate::report::{Cell, Column, Table};
 
@@ -43,7 +43,7 @@ impl SampledTimes {
             Sampled { name: trace.str(row.name).to_owned(), file: trace.str(row.file).to_owned(), line }
         };
         let mut seen = HashSet::new();
-        for (stack, weight, _) in by_stack(trace) {
+        for (stack, weight) in by_stack(trace) {
             self.total += weight;
             seen.clear();
             for (depth, frame) in profile.stacks.frames(stack).enumerate() {
@@ -96,76 +96,20 @@ impl SampledTimes {
     }
 }
 
-/// The weight and number of the samples of each stack, in the order of stacks.
-fn by_stack(trace: &Trace) -> Vec<(StackId, Duration, i64)> {
-    let mut weights: HashMap<StackId, (Duration, i64)> = HashMap::new();
+/// The weight of the samples of each stack, in the order of stacks.
+fn by_stack(trace: &Trace) -> Vec<(StackId, Duration)> {
+    let mut weights: HashMap<StackId, Duration> = HashMap::new();
     for sample in trace.profile().samples.rows().filter(|sample| sample.stack != StackId::NONE) {
-        let (weight, count) = weights.entry(sample.stack).or_default();
-        *weight += sample.weight;
-        *count += 1;
+        *weights.entry(sample.stack).or_default() += sample.weight;
     }
-    let mut rows: Vec<_> =
-        weights.into_iter().map(|(stack, (weight, count))| (stack, weight, count)).collect();
-    rows.sort_unstable_by_key(|&(stack, ..)| stack);
-    rows
-}
-
-/// What samples say about calls, in the shape of [`hotspan_store::CallStats`]: the sum of each function, with
-/// [`FrameId::NONE`] as its caller, and each pair of caller and callee. Calls are counted in samples, since a sample does not
-/// know how often a function was called. A function is stood for by the first of its frames.
-#[must_use]
-pub fn calls_of_samples(trace: &Trace) -> Vec<CallRow> {
-    let profile = trace.profile();
-    let mut firsts: HashMap<FrameRow, FrameId> = HashMap::new();
-    let functions: Vec<FrameId> = profile
-        .frames
-        .rows()
-        .enumerate()
-        .map(|(index, row)| *firsts.entry(FrameRow { line: 0, ..row }).or_insert(FrameId::at(index)))
-        .collect();
-    let mut sums: HashMap<(FrameId, FrameId), CallRow> = HashMap::new();
-    let (mut seen, mut outer, mut path) = (HashSet::new(), HashSet::new(), Vec::new());
-    for (stack, weight, count) in by_stack(trace) {
-        seen.clear();
-        path.clear();
-        path.extend(profile.stacks.frames(stack).map(|frame| functions[frame.index()]));
-        outer.clear();
-        for (depth, &callee) in path.iter().enumerate().rev() {
-            let caller = path.get(depth + 1).copied();
-            // Only the outermost call of a function that calls itself is a primitive one.
-            let recursive = !outer.insert(callee);
-            for caller in [Some(FrameId::NONE), caller].into_iter().flatten() {
-                let key = (caller, callee);
-                let zero = CallRow {
-                    caller,
-                    callee,
-                    calls: 0,
-                    primitive_calls: 0,
-                    self_time: Duration::ZERO,
-                    total_time: Duration::ZERO,
-                };
-                let sum = sums.entry(key).or_insert(zero);
-                if depth == 0 {
-                    sum.self_time += weight;
-                }
-                if seen.insert(key) {
-                    sum.calls += count;
-                    sum.total_time += weight;
-                    if !recursive || caller == FrameId::NONE {
-                        sum.primitive_calls += count;
-                    }
-                }
-            }
-        }
-    }
-    let mut rows: Vec<CallRow> = sums.into_values().collect();
-    rows.sort_unstable_by_key(|row| (row.callee, row.caller != FrameId::NONE, row.caller));
+    let mut rows: Vec<_> = weights.into_iter().collect();
+    rows.sort_unstable_by_key(|&(stack, _)| stack);
     rows
 }
 
 #[cfg(test)]
 mod tests {
-    use hotspan_store::{FrameKind, Ident, SampleRow, SampleState, Timestamp, TraceBuilder};
+    use hotspan_store::{FrameKind, FrameRow, Ident, SampleRow, SampleState, Timestamp, TraceBuilder};
 
     use super::*;
 
@@ -198,23 +142,5 @@ mod tests {
         lines.add(&trace, true);
         assert_eq!(lines.rows().len(), 4);
         assert_eq!(lines.report().rows.len(), 4);
-    }
-
-    #[test]
-    fn recursion_counts_once_in_totals() {
-        let trace = trace(&[&[("main", 1), ("fib", 2), ("fib", 3), ("fib", 3)]]);
-        let rows = calls_of_samples(&trace);
-        let of = |name: &str, from_all: bool| {
-            rows.iter()
-                .filter(|row| trace.str(trace.profile().frames.row(row.callee).name) == name)
-                .find(|row| (row.caller == FrameId::NONE) == from_all)
-                .copied()
-                .unwrap()
-        };
-        let fib = of("fib", true);
-        assert_eq!((fib.calls, fib.self_time, fib.total_time), (1, Duration(10), Duration(10)));
-        assert_eq!((of("main", true).self_time, of("main", true).total_time), (Duration(0), Duration(10)));
-        // From main, and from fib itself.
-        assert_eq!(rows.len(), 4);
     }
 }

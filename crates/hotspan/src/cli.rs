@@ -36,8 +36,6 @@ pub(crate) enum Command {
     Diff(diff::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
-    #[command(hide = true)]
-    RecordMemory(record_memory::Arguments),
     Completions(completions::Arguments),
 }
 

@@ -48,7 +48,6 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::RecordMemory(arguments) => record_memory::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, output),
     }
 }

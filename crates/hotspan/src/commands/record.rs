@@ -16,6 +16,7 @@ use hotspan_formats::export::flamegraph::Flamegraph;
 use hotspan_formats::{EXPORTERS, Exporter, save};
 use hotspan_store::Trace;
 
+use crate::commands::record_memory::{self, MemoryArguments};
 use crate::commands::tree;
 use crate::error::CommandError;
 use crate::present;
@@ -27,6 +28,7 @@ Examples:
   hotspan record -o profile.svg -d 30 -r 200 --pid 1234    # 30 seconds, 200 samples a second
   hotspan record -o run.hotspan -- python train.py         # a whole run, to be looked at later
   hotspan record -f tree -- python train.py                # the call tree, in the terminal
+  hotspan record --memory -o memory.svg -- python train.py # memory over time, a plot
   hotspan record -s -t -f speedscope -o p.json -- python train.py   # with children, threads apart";
 
 /// What is written.
@@ -89,9 +91,14 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     show: tree::Show,
+    #[command(flatten)]
+    memory: MemoryArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    if arguments.memory.memory {
+        return record_memory::run(arguments.memory, arguments.output.as_deref(), &arguments.command);
+    }
     let format = arguments.format.unwrap_or_else(|| format_of(arguments.output.as_deref()));
     let output = output_path(arguments, format)?;
     let options = SampleOptions {

@@ -1,7 +1,7 @@
 //! `hotspan record --memory -- command`: the memory of a command and its children over time.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use hotspan_analyze::process_memory::process_memory;
@@ -13,40 +13,36 @@ use crate::error::CommandError;
 use crate::present;
 use crate::progress::say;
 
-const EXAMPLES: &str = "\
-Examples:
-  hotspan record --memory -o memory.svg -- python train.py     # a plot
-  hotspan record --memory -o memory.hotspan -- python train.py # a trace
-  hotspan record --memory -o mprofile.dat -- python train.py   # for mprof plot";
-
 /// The file that is written when nobody says.
 const DEFAULT_OUTPUT: &str = "memory.hotspan";
 const SHORTEST_INTERVAL: f64 = 0.001;
 
-/// Record the memory of a command and its children over time
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
-    /// The file to write: .svg is a plot, .dat is mprof's, .json a Chrome trace, anything else a .hotspan trace
-    #[arg(short, long, value_name = "FILE", default_value = DEFAULT_OUTPUT)]
-    pub(crate) output: PathBuf,
-    /// Seconds between two samples
-    #[arg(short = 'T', long, value_name = "SECONDS", default_value_t = 0.1)]
-    pub(crate) interval: f64,
-    /// Leave children out
-    #[arg(long)]
-    pub(crate) no_children: bool,
-    /// Read the proportional share (PSS) of each process too; slow for large ones
-    #[arg(long)]
-    pub(crate) pss: bool,
-    /// The command, after --
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) command: Vec<OsString>,
+/// How memory is recorded.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct MemoryArguments {
+    /// Record memory over time instead: of the program and its children; -o .svg is a plot, .dat is mprof's, .json a Chrome
+    /// trace, anything else a .hotspan trace
+    #[arg(long, requires = "command", conflicts_with_all = ["format", "rate", "threads", "gil", "idle"])]
+    pub(crate) memory: bool,
+    /// With --memory: seconds between two readings
+    #[arg(short = 'T', long, value_name = "SECONDS", default_value_t = 0.1, requires = "memory")]
+    interval: f64,
+    /// With --memory: leave children out
+    #[arg(long, requires = "memory")]
+    no_children: bool,
+    /// With --memory: read the proportional share (PSS) of each process too; slow for large ones
+    #[arg(long, requires = "memory")]
+    pss: bool,
 }
 
 /// Runs the command to its end and writes what it took. The command's exit code becomes ours.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let Some((program, rest)) = arguments.command.split_first() else {
+pub(crate) fn run(
+    arguments: MemoryArguments,
+    output: Option<&Path>,
+    command: &[OsString],
+) -> Result<(), CommandError> {
+    let output = output.unwrap_or(Path::new(DEFAULT_OUTPUT));
+    let Some((program, rest)) = command.split_first() else {
         return Err(CommandError::Usage("there is no command to run".to_owned()));
     };
     if !arguments.interval.is_finite() || arguments.interval < SHORTEST_INTERVAL {
@@ -63,13 +59,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let code = recording.exit_code();
     let rounds = recording.rounds;
     let trace = recording.builder.finish();
-    save(&trace, exporter(&arguments.output), &arguments.output)?;
+    save(&trace, exporter(output), output)?;
     let memory = process_memory(&trace);
     say(present::text(&memory.report()).trim_end());
     let peak = memory
         .peak
         .map_or_else(String::new, |(time, bytes)| format!("; peak {bytes} at {:.2} s", time.0 as f64 / 1e9));
-    say(&format!("wrote {} ({rounds} samples{peak})", arguments.output.display()));
+    say(&format!("wrote {} ({rounds} samples{peak})", output.display()));
     if code == 0 { Ok(()) } else { Err(CommandError::Ended(code)) }
 }
 
