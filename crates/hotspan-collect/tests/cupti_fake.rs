@@ -191,6 +191,25 @@ fn times_are_on_the_clock_of_the_system() {
 }
 
 #[test]
+fn a_clock_that_another_profiler_gave_cupti_is_understood() {
+    extern "C" fn ticks() -> u64 {
+        hotspan_collect::clock::now().0
+    }
+    let fake = fake();
+    control!(fake, "fake_clock"(extern "C" fn() -> u64: ticks));
+    let session = fake.start().unwrap();
+    let before = ticks();
+    std::thread::sleep(std::time::Duration::from_millis(3));
+    let ticks_of_3_milliseconds = ticks() - before;
+    fake.launch(c"kernel", 7, ticks_of_3_milliseconds);
+    let trace = trace(session);
+    let kernel = trace.spans().ids().find(|&span| trace.str(trace.spans().name(span)) == "kernel").unwrap();
+    let duration = trace.spans().duration(kernel).0;
+    assert!((3_000_000..300_000_000).contains(&duration), "{duration} ns");
+    assert!(trace.losses().is_empty(), "{:?}", trace.losses());
+}
+
+#[test]
 fn buffers_may_come_back_in_any_order() {
     let fake = fake();
     control!(fake, "fake_records_per_buffer"(c_int: 3));

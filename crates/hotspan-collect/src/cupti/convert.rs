@@ -180,8 +180,8 @@ impl Converter<'_> {
         Timestamp(self.clock.unix(cupti) - self.base)
     }
 
-    fn duration(start: u64, end: u64) -> Duration {
-        Duration(end.saturating_sub(start) as i64)
+    fn duration(&self, start: u64, end: u64) -> Duration {
+        Duration(self.clock.nanos(start, end))
     }
 
     /// The args of an event: its values under these keys, without those that are `None`. Events of one kind have few
@@ -223,7 +223,8 @@ impl Converter<'_> {
     ) -> Timestamp {
         let time = self.time(span.0);
         let event = EventRow { time, name, category, track, args };
-        self.builder.push_span(SpanRow { event, duration: Self::duration(span.0, span.1) });
+        let duration = self.duration(span.0, span.1);
+        self.builder.push_span(SpanRow { event, duration });
         time
     }
 
@@ -321,7 +322,7 @@ impl Converter<'_> {
         let category = self.builder.category(category);
         let time = self.span(category, name, track, (work.start, work.end), args);
         if let Some(annotation) = around.annotation {
-            let end = time.0 + Self::duration(work.start, work.end).0;
+            let end = time.0 + self.duration(work.start, work.end).0;
             let key = (work.device, work.stream, annotation.external);
             let range = self.annotated.entry(key).or_insert((annotation.name, time.0, end));
             range.1 = range.1.min(time.0);
@@ -382,7 +383,7 @@ impl Converter<'_> {
     }
 
     fn copy_args(&mut self, work: &Work, external: Option<Arg>, bytes: u64, peers: Option<Peers>) -> Args {
-        let nanos = work.end.saturating_sub(work.start);
+        let nanos = self.duration(work.start, work.end).0;
         let bandwidth = (nanos > 0).then(|| Arg::Float(bytes as f64 / nanos as f64));
         let [graph, node] = graph_args(work);
         let int = |value: u32| Some(Arg::Int(i64::from(value)));
