@@ -80,7 +80,8 @@ def of(events: list[dict[str, Any]], category: str, phase: str = "X") -> list[di
     return [event for event in events if event.get("cat") == category and event["ph"] == phase]
 
 
-def test_kernels_belong_to_the_operator_that_launched_them(device: Device, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("device")
+def test_kernels_belong_to_the_operator_that_launched_them(tmp_path: Path) -> None:
     x = torch.ones(4)
     with profile(activities=BOTH) as recording:
         with record_function("forward"):
@@ -100,10 +101,12 @@ def test_kernels_belong_to_the_operator_that_launched_them(device: Device, tmp_p
             if call["args"]["correlation"] == kernel["args"]["correlation"]
         )
         assert call["name"] == "cudaLaunchKernel"
-        assert call["tid"] == threading.get_native_id() and call["pid"] == os.getpid()
+        assert call["tid"] == threading.get_native_id()
+        assert call["pid"] == os.getpid()
         assert owner["ts"] <= call["ts"] <= owner["ts"] + owner["dur"]
         assert (kernel["pid"], kernel["tid"], kernel["dur"]) == (0, 7, 5.0)
-        assert kernel["args"]["grid"] == [132, 2, 1] and kernel["args"]["block"] == [128, 1, 1]
+        assert kernel["args"]["grid"] == [132, 2, 1]
+        assert kernel["args"]["block"] == [128, 1, 1]
     # An annotation has a second row, as the device saw it.
     rows = {row.key: row for row in recording.key_averages() if row.device_type == "CPU"}
     assert rows["hotspan_test::launch"].self_device_time_total == pytest.approx(10.0)
@@ -122,7 +125,8 @@ def test_arrows_and_annotations_reach_the_device(device: Device, tmp_path: Path)
     events = exported(recording, tmp_path)
     starts, ends = (of(events, "ac2g", phase) for phase in "sf")
     assert sorted(arrow["id"] for arrow in starts) == sorted(arrow["id"] for arrow in ends)
-    assert len(ends) == 3 and all(arrow["bp"] == "e" for arrow in ends)
+    assert len(ends) == 3
+    assert all(arrow["bp"] == "e" for arrow in ends)
     kernels = {(kernel["ts"], kernel["tid"]) for kernel in of(events, "kernel")}
     assert {(arrow["ts"], arrow["tid"]) for arrow in ends} == kernels
     marks = {(mark["name"], mark["tid"]): mark for mark in of(events, "gpu_user_annotation")}
@@ -148,8 +152,11 @@ def test_each_thread_launches_for_its_own_operators(device: Device, tmp_path: Pa
                 launch(torch.ones(1))
             thread.join()
     events = exported(recording, tmp_path)
-    names = {event["args"]["External id"]: event["name"] for event in events if "External id" in event.get("args", {})
-             and event["cat"] in ("cpu_op", "user_annotation")}
+    names = {
+        event["args"]["External id"]: event["name"]
+        for event in events
+        if "External id" in event.get("args", {}) and event["cat"] in ("cpu_op", "user_annotation")
+    }
     owners = {(kernel["name"], names[kernel["args"]["External id"]]) for kernel in of(events, "kernel")}
     assert owners == {("gemm", "hotspan_test::launch"), ("tail", "elsewhere")}
 
@@ -187,7 +194,8 @@ def test_each_window_of_a_schedule_has_its_own_kernels(device: Device, tmp_path:
     assert device.library.fake_enabled() == 0
 
 
-def test_collection_can_be_paused_for_the_device_alone(device: Device, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("device")
+def test_collection_can_be_paused_for_the_device_alone(tmp_path: Path) -> None:
     with profile(activities=BOTH) as recording:
         launch(torch.ones(1))
         recording.toggle_collection_dynamic(False, [ProfilerActivity.CUDA])
@@ -198,7 +206,8 @@ def test_collection_can_be_paused_for_the_device_alone(device: Device, tmp_path:
     assert sum(event["name"] == "hotspan_test::launch" for event in of(events, "cpu_op")) == 2
 
 
-def test_the_trace_is_the_same_after_a_round_trip(device: Device, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("device")
+def test_the_trace_is_the_same_after_a_round_trip(tmp_path: Path) -> None:
     import hotspan
 
     with profile(activities=BOTH) as recording, record_function("step"):
@@ -206,7 +215,9 @@ def test_the_trace_is_the_same_after_a_round_trip(device: Device, tmp_path: Path
     path = tmp_path / "trace.json"
     recording.export_chrome_trace(str(path))
     before, after = recording.key_averages(), hotspan.open(path).key_averages()
-    assert {row.key: row.device_time_total for row in before} == {row.key: row.device_time_total for row in after}
+    assert {row.key: row.device_time_total for row in before} == {
+        row.key: row.device_time_total for row in after
+    }
 
 
 @pytest.mark.parametrize(
@@ -224,7 +235,9 @@ def test_a_refusal_is_one_line_and_the_cpu_goes_on(
     with profile(activities=BOTH) as recording:
         launch(torch.ones(1))
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("hotspan:")]
-    assert len(said) == 1 and "device work is not recorded, only the CPU" in said[0] and words in said[0]
+    assert len(said) == 1
+    assert "device work is not recorded, only the CPU" in said[0]
+    assert words in said[0]
     assert "hotspan_test::launch" in {row.key for row in recording.key_averages()}
 
 
@@ -250,10 +263,12 @@ def test_a_library_that_is_no_cupti_stops_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == "True\n"
     said = [line for line in done.stderr.splitlines() if line.startswith("hotspan:")]
-    assert len(said) == 1 and "libcupti is not loaded" in said[0], done.stderr
+    assert len(said) == 1, done.stderr
+    assert "libcupti is not loaded" in said[0]
 
 
-def test_a_forked_child_records_nothing_and_ends(device: Device) -> None:
+@pytest.mark.usefixtures("device")
+def test_a_forked_child_records_nothing_and_ends() -> None:
     with profile(activities=BOTH) as recording:
         launch(torch.ones(1))
         child = os.fork()

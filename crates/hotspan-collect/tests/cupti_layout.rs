@@ -15,7 +15,8 @@ fn headers() -> Vec<PathBuf> {
     let program = "import sys; print('\\n'.join(path for path in sys.path if path))";
     let output = Command::new("python3").args(["-c", program]).output();
     let paths = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let mut folders = vec![PathBuf::from("/usr/local/cuda/extras/CUPTI/include"), "/usr/local/cuda/include".into()];
+    let mut folders =
+        vec![PathBuf::from("/usr/local/cuda/extras/CUPTI/include"), "/usr/local/cuda/include".into()];
     for site in paths.lines().map(Path::new) {
         folders.push(site.join("triton/backends/nvidia/include"));
         for package in std::fs::read_dir(site.join("nvidia")).into_iter().flatten().flatten() {
@@ -73,7 +74,8 @@ fn offsets_are_those_of_the_headers() {
         for (theirs, fields) in &records {
             let name = newest(&header, theirs);
             for (field, offset) in fields {
-                source += &format!("_Static_assert(offsetof({name}, {field}) == {offset}, \"{name}.{field}\");\n");
+                source +=
+                    &format!("_Static_assert(offsetof({name}, {field}) == {offset}, \"{name}.{field}\");\n");
             }
         }
         compile(folder, number, &source);
@@ -82,11 +84,19 @@ fn offsets_are_those_of_the_headers() {
 
 /// Compiles, with stand-ins for what Python packages leave out of the toolkit.
 fn compile(folder: &Path, number: usize, source: &str) {
-    let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("layout-{}-{number}", std::process::id()));
+    let place =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("layout-{}-{number}", std::process::id()));
     std::fs::create_dir_all(place.join("crt")).unwrap();
-    let empty = ["__device_builtin__", "__cudart_builtin__", "__host__", "__device__", "CUDARTAPI", "__CUDA_DEPRECATED"]
-        .into_iter()
-        .chain(["__device_builtin_texture_type__", "__device_builtin_surface_type__", "CUDARTAPI_CDECL"]);
+    let empty = [
+        "__device_builtin__",
+        "__cudart_builtin__",
+        "__host__",
+        "__device__",
+        "CUDARTAPI",
+        "__CUDA_DEPRECATED",
+    ]
+    .into_iter()
+    .chain(["__device_builtin_texture_type__", "__device_builtin_surface_type__", "CUDARTAPI_CDECL"]);
     let mut macros: String = empty.map(|name| format!("#define {name}\n")).collect();
     macros += "#define __builtin_align__(n)\n#define __align__(n)\n";
     macros += "#define __cuda_builtin_vector_align8(tag, members) struct tag { members }\n";

@@ -175,7 +175,8 @@ mod tests {
             header.display()
         );
         std::fs::write(&source, text).ok()?;
-        let built = std::process::Command::new("cc").args(["-w", "-o"]).arg(&program).arg(&source).status().ok()?;
+        let built =
+            std::process::Command::new("cc").args(["-w", "-o"]).arg(&program).arg(&source).status().ok()?;
         std::fs::remove_file(&source).ok()?;
         assert!(built.success());
         Some(program)
@@ -188,9 +189,16 @@ mod tests {
         let mut cases = Vec::new();
         for block in [1, 31, 32, 33, 64, 96, 128, 160, 256, 288, 384, 512, 640, 768, 1024] {
             for registers in [1, 16, 24, 32, 40, 64, 80, 96, 122, 128, 168, 254, 255] {
-                for (fixed, dynamic) in
-                    [(0, 0), (0, 1), (100, 3_000), (12_544, 0), (0, 49_152), (0, 65_536), (1_024, 101_376), (0, 231_424)]
-                {
+                for (fixed, dynamic) in [
+                    (0, 0),
+                    (0, 1),
+                    (100, 3_000),
+                    (12_544, 0),
+                    (0, 49_152),
+                    (0, 65_536),
+                    (1_024, 101_376),
+                    (0, 231_424),
+                ] {
                     cases.push((block, registers, fixed, dynamic));
                 }
             }
