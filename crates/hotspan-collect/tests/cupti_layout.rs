@@ -2,6 +2,8 @@
 //!
 //! torch's wheels bring the headers of their CUDA, Triton's those of another. Where there are none, nothing is compared.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
+
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -110,6 +112,5 @@ fn compile(folder: &Path, number: usize, source: &str) {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", folder.display());
-    println!("{} agrees", folder.display());
     std::fs::remove_dir_all(&place).unwrap();
 }
