@@ -56,7 +56,7 @@ def main() -> None:
     after: list[float] = []
     for number in range(rounds):
         for name, options in OPTIONS.items():
-            if name == "all" and number >= 3:
+            if name == "all" and number >= 2:
                 continue  # torch.profiler takes its time with stacks
             profile = PROFILERS[profiler](activities=ACTIVITIES, **options)
             profile.start()

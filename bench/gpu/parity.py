@@ -2,7 +2,7 @@
 
 Both export a Chrome trace; both exports are read here with the json module, and nothing of hotspan.
 
-Usage: python parity.py PROGRAM... [--steps 5] [--rounds 2]; prints a line of JSON for each program
+Usage: python parity.py PROGRAM... [--steps 3] [--rounds 2]; prints a line of JSON for each program
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def main() -> None:
     """Run some programs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="+", choices=PROGRAMS)
-    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     for program in options.programs:
