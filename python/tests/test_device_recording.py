@@ -161,6 +161,20 @@ def test_each_thread_launches_for_its_own_operators(device: Device, tmp_path: Pa
     assert owners == {("gemm", "hotspan_test::launch"), ("tail", "elsewhere")}
 
 
+def test_threads_are_known_where_cupti_has_only_names_of_the_c_library(
+    device: Device, tmp_path: Path
+) -> None:
+    device.library.fake_fail(b"cuptiSetThreadIdType", 0, 1)
+    with profile(activities=BOTH) as recording:
+        launch(torch.ones(1))
+    events = exported(recording, tmp_path)
+    assert [call["tid"] for call in of(events, "cuda_runtime")] == [threading.get_native_id()]
+    owners = {event["args"]["External id"]: event["name"] for event in of(events, "cpu_op")}
+    assert [owners[kernel["args"]["External id"]] for kernel in of(events, "kernel")] == [
+        "hotspan_test::launch"
+    ]
+
+
 def test_names_are_demangled_and_rows_are_named_like_kinetos(device: Device, tmp_path: Path) -> None:
     with profile(activities=BOTH) as recording:
         device.launch(MANGLED)

@@ -64,7 +64,8 @@ pub(crate) fn add(
     host: &mut HostSpans,
 ) {
     let Recording { delivered, calls, devices, pairs, has_thread_ids, version, samples, .. } = recording;
-    let Records { mut work, calls: made, syncs, events, overheads, contexts, names, .. } = delivered.records;
+    let Records { mut work, calls: mut made, syncs, events, overheads, contexts, names, .. } =
+        delivered.records;
     for (loss, count) in [
         (
             Loss::DeviceRecordsDropped,
@@ -75,10 +76,15 @@ pub(crate) fn add(
         (Loss::DamagedDeviceBuffer, delivered.records.damaged),
         (Loss::DeviceBufferNotReturned, delivered.outstanding),
         (Loss::UnknownDeviceRecord, delivered.records.unknown),
-        (Loss::UnknownLaunchThread, if has_thread_ids { 0 } else { made.len() as u64 }),
     ] {
         if count > 0 {
             builder.losses.add_many(loss, count, None);
+        }
+    }
+    if !has_thread_ids {
+        let unknown = name_threads(&mut made, host);
+        if unknown > 0 {
+            builder.losses.add_many(Loss::UnknownLaunchThread, unknown, None);
         }
     }
     describe(builder, &devices, version);
@@ -121,6 +127,19 @@ pub(crate) fn add(
         events.iter().map(|event| ((event.context, event.event), (event.stream, event.correlation)));
     converter.syncs(&syncs, &recorded.collect());
     converter.overheads(&overheads);
+}
+
+/// Gives calls the operating system's numbers of their threads, where CUPTI knows only the C library's. Returns how many
+/// are of threads that recorded nothing else.
+fn name_threads(made: &mut [Call], host: &HostSpans) -> u64 {
+    let mut unknown = 0;
+    for call in made {
+        match host.os_thread(call.thread) {
+            Some(thread) => call.thread = thread as u32,
+            None => unknown += 1,
+        }
+    }
+    unknown
 }
 
 fn describe(builder: &mut TraceBuilder, devices: &Devices, version: u32) {
