@@ -1,9 +1,10 @@
-"""What recording a GPU program costs: one profiler with each choice of options, beside nothing, in one process.
+"""What recording a GPU program costs: both profilers and nothing, in turns, in one process.
 
-Nothing is measured first, before any profiler is attached: one that was attached leaves a little of its cost behind.
-Steps right after the start are not measured: CUPTI prepares each kernel at its first launch, for both profilers.
+Shared machines are noisy: each turn of a few steps is followed by one of another kind, and medians are compared.
+Nothing is also measured before any profiler is attached, since CUPTI stays in the process and keeps costing a little.
+Steps right after a start are not measured.
 
-Usage: python overhead.py {resnet50,tiny} {hotspan,torch}; prints one JSON object
+Usage: python overhead.py {resnet50,tiny} SECONDS [OPTIONS...]; prints a line of JSON for each of the options
 """
 
 from __future__ import annotations
@@ -40,48 +41,40 @@ def seconds(step: Step, steps: int) -> float:
     return (time.perf_counter() - start) / steps
 
 
-def summary(values: list[float]) -> dict[str, float]:
-    """The best and the middle of several rounds."""
-    return {"best": min(values), "median": statistics.median(values)}
+def turn(name: str, options: dict[str, bool], step: Step, steps: int, results: dict[str, float]) -> float:
+    """Seconds of a step under a profiler; the first time, also how long its results take."""
+    profile = PROFILERS[name](activities=ACTIVITIES, **options)
+    profile.start()
+    seconds(step, 2)
+    recorded = seconds(step, steps)
+    start = time.perf_counter()
+    profile.stop()
+    if name not in results:
+        assert "Self CUDA" in profile.key_averages().table(sort_by="cpu_time_total")
+        results[name] = time.perf_counter() - start
+    return recorded
 
 
 def main() -> None:
-    """Measure one program under one profiler."""
-    program, profiler = sys.argv[1:3]
-    step, steps, rounds = (resnet50(), 8, 6) if program == "resnet50" else (tiny(), 2, 12)
-    warm = 4 if program == "resnet50" else 1
-    for _ in range(8):
+    """Measure one program."""
+    program, budget = sys.argv[1], float(sys.argv[2])
+    step, steps = (resnet50(), 5) if program == "resnet50" else (tiny(), 3)
+    for _ in range(10):
         step()
-    nothing = [seconds(step, steps) for _ in range(2 * rounds)]
-    recorded: dict[str, list[float]] = {name: [] for name in OPTIONS}
-    results: dict[str, dict[str, float]] = {}
-    after: list[float] = []
-    for number in range(rounds):
-        for name, options in OPTIONS.items():
-            if name == "all" and number >= 2:
-                continue  # torch.profiler takes its time with stacks
-            profile = PROFILERS[profiler](activities=ACTIVITIES, **options)
-            profile.start()
-            seconds(step, warm)
-            recorded[name].append(seconds(step, steps))
-            start = time.perf_counter()
-            profile.stop()
-            stopped = time.perf_counter()
-            if number == 1:
-                table = profile.key_averages().table(sort_by="cpu_time_total")
-                assert "Self CUDA" in table
-                results[name] = {"stop": stopped - start, "table": time.perf_counter() - stopped}
-            del profile
-        after.append(seconds(step, steps))
-    report: dict[str, Any] = {
-        "program": program,
-        "profiler": profiler,
-        "steps": steps + warm,
-        "results": results,
-    }
-    report["nothing"], report["after"] = summary(nothing), summary(after)
-    report["recorded"] = {name: summary(values) for name, values in recorded.items()}
-    print(json.dumps(report))
+    before = [seconds(step, steps) for _ in range(8)]
+    for options in sys.argv[3:] or OPTIONS:
+        times: dict[str, list[float]] = {"nothing": [], "hotspan": [], "torch": []}
+        results: dict[str, float] = {}
+        end = time.monotonic() + budget
+        while time.monotonic() < end or len(times["torch"]) < 2:
+            times["nothing"].append(seconds(step, steps))
+            for name in PROFILERS:
+                times[name].append(turn(name, OPTIONS[options], step, steps, results))
+        report = {"program": program, "options": options, "turns": len(times["torch"]), "results": results}
+        report["before"] = statistics.median(before)
+        report |= {name: statistics.median(values) for name, values in times.items()}
+        report["best"] = {name: min(values) for name, values in {"before": before, **times}.items()}
+        print(json.dumps(report), flush=True)
 
 
 if __name__ == "__main__":
