@@ -75,7 +75,8 @@ def overhead(deadline: float, turns: float) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     print(
-        "\n| program | options | turns | no profiler | attached | hotspan adds | torch adds | share | results: hotspan | torch |"
+        "\n| program | options | turns | no profiler | attached | hotspan adds | torch adds | share "
+        "| results: hotspan | torch |"
     )
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for program in ("resnet50", "tiny"):
@@ -94,8 +95,8 @@ def overhead(deadline: float, turns: float) -> list[dict[str, Any]]:
                 nothing = [f"{row[name] * 1e3:.2f} us" for name in ("before", "nothing")]
                 cells = [f"{added[name] * 1e3:+.2f} us" for name in ("hotspan", "torch")]
             print(
-                f"| {program} | {row['options']} | {row['turns']} | {nothing[0]} | {nothing[1]} | {cells[0]} | {cells[1]} "
-                f"| {share:.2f}x | {results['hotspan']:.3f} s | {results['torch']:.3f} s |"
+                f"| {program} | {row['options']} | {row['turns']} | {nothing[0]} | {nothing[1]} "
+                f"| {cells[0]} | {cells[1]} | {share:.2f}x | {results['hotspan']:.3f} s | {results['torch']:.3f} s |"
             )
             if row["options"] == "plain" and program == "resnet50":
                 adds, sooner = added["hotspan"] / row["nothing"], results["torch"] / results["hotspan"]
