@@ -1,8 +1,10 @@
-"""What recording a GPU program costs: one profiler with one choice of options, beside nothing, in one process.
+"""What recording a GPU program costs: both profilers and nothing, in turns, in one process.
 
-Nothing is measured first: a profiler that was attached once leaves a little of its cost behind.
+Shared machines are noisy: each turn of a few steps is followed by one of another kind, and medians are compared.
+Nothing is also measured before any profiler is attached, since CUPTI stays in the process and keeps costing a little.
+Steps right after a start are not measured.
 
-Usage: python overhead.py {resnet50,tiny} {hotspan,torch} OPTIONS; OPTIONS: plain, shapes, memory, all. Prints one JSON object
+Usage: python overhead.py {resnet50,tiny} SECONDS [OPTIONS...]; prints a line of JSON for each of the options
 """
 
 from __future__ import annotations
@@ -39,33 +41,40 @@ def seconds(step: Step, steps: int) -> float:
     return (time.perf_counter() - start) / steps
 
 
+def turn(name: str, options: dict[str, bool], step: Step, steps: int, results: dict[str, float]) -> float:
+    """Seconds of a step under a profiler; the first time, also how long its results take."""
+    profile = PROFILERS[name](activities=ACTIVITIES, **options)
+    profile.start()
+    seconds(step, 2)
+    recorded = seconds(step, steps)
+    start = time.perf_counter()
+    profile.stop()
+    if name not in results:
+        assert "Self CUDA" in profile.key_averages().table(sort_by="cpu_time_total")
+        results[name] = time.perf_counter() - start
+    return recorded
+
+
 def main() -> None:
-    """Measure one case."""
-    program, profiler, options = sys.argv[1:4]
-    step, steps, rounds = (resnet50(), 10, 5) if program == "resnet50" else (tiny(), 2, 9)
-    for _ in range(5):
+    """Measure one program."""
+    program, budget = sys.argv[1], float(sys.argv[2])
+    step, steps = (resnet50(), 5) if program == "resnet50" else (tiny(), 3)
+    for _ in range(10):
         step()
-    nothing = [seconds(step, steps) for _ in range(rounds)]
-    recorded, ends, results = [], [], []
-    for _ in range(rounds):
-        profile = PROFILERS[profiler](activities=ACTIVITIES, **OPTIONS[options])
-        profile.start()
-        recorded.append(seconds(step, steps))
-        start = time.perf_counter()
-        profile.stop()
-        ends.append(time.perf_counter() - start)
-        table = profile.key_averages().table(sort_by="cpu_time_total")
-        results.append(time.perf_counter() - start)
-        assert "Self CUDA" in table
-        del profile, table
-    after = [seconds(step, steps) for _ in range(rounds)]
-    figures = {"nothing": nothing, "recorded": recorded, "after": after}
-    report: dict[str, Any] = {"program": program, "profiler": profiler, "options": options}
-    for name, values in figures.items():
-        report[name] = {"best": min(values), "median": statistics.median(values)}
-    report["stop"] = statistics.median(ends)
-    report["results"] = statistics.median(results)
-    print(json.dumps(report))
+    before = [seconds(step, steps) for _ in range(8)]
+    for options in sys.argv[3:] or OPTIONS:
+        times: dict[str, list[float]] = {"nothing": [], "hotspan": [], "torch": []}
+        results: dict[str, float] = {}
+        end = time.monotonic() + budget
+        while time.monotonic() < end or len(times["torch"]) < 2:
+            times["nothing"].append(seconds(step, steps))
+            for name in PROFILERS:
+                times[name].append(turn(name, OPTIONS[options], step, steps, results))
+        report = {"program": program, "options": options, "turns": len(times["torch"]), "results": results}
+        report["before"] = statistics.median(before)
+        report |= {name: statistics.median(values) for name, values in times.items()}
+        report["best"] = {name: min(values) for name, values in {"before": before, **times}.items()}
+        print(json.dumps(report), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 Both export a Chrome trace; both exports are read here with the json module, and nothing of hotspan.
 
-Usage: python parity.py PROGRAM [--steps 5] [--rounds 2]; prints one JSON object
+Usage: python parity.py PROGRAM... [--steps 3] [--rounds 2]; prints a line of JSON for each program
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -54,7 +53,9 @@ def work_of(events: list[dict[str, Any]]) -> list[tuple[str, float, str]]:
 
 def arrows_of(events: list[dict[str, Any]]) -> int:
     """How many arrows end at device work."""
-    return sum(event.get("cat") == "ac2g" and event.get("ph") == "f" and event["pid"] == 0 for event in events)
+    return sum(
+        event.get("cat") == "ac2g" and event.get("ph") == "f" and event["pid"] == 0 for event in events
+    )
 
 
 def compare(step: Step, steps: int, rounds: int) -> dict[str, Any]:
@@ -88,7 +89,10 @@ def compare(step: Step, steps: int, rounds: int) -> dict[str, Any]:
         "same_owners": owners["torch"] == owners["hotspan"],
         "other_owners": [
             *(("torch", *key, count) for key, count in (owners["torch"] - owners["hotspan"]).most_common(3)),
-            *(("hotspan", *key, count) for key, count in (owners["hotspan"] - owners["torch"]).most_common(3)),
+            *(
+                ("hotspan", *key, count)
+                for key, count in (owners["hotspan"] - owners["torch"]).most_common(3)
+            ),
         ],
         "arrows": dict(arrows),
         "same_annotations": annotations["torch"] == annotations["hotspan"],
@@ -97,18 +101,22 @@ def compare(step: Step, steps: int, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run one program."""
+    """Run some programs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("program", choices=PROGRAMS)
-    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("programs", nargs="+", choices=PROGRAMS)
+    parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
-    torch.manual_seed(0)
-    step = PROGRAMS[options.program]()
-    for _ in range(3):
-        step()
-    json.dump({"program": options.program, **compare(step, options.steps, options.rounds)}, sys.stdout)
-    print()
+    for program in options.programs:
+        torch.manual_seed(0)
+        try:
+            step = PROGRAMS[program]()
+            for _ in range(3):
+                step()
+            found = compare(step, options.steps, options.rounds)
+        except Exception as error:  # the others go on
+            found = {"failed": f"{type(error).__name__}: {error}"[:300]}
+        print(json.dumps({"program": program, **found}), flush=True)
 
 
 if __name__ == "__main__":

@@ -17,26 +17,22 @@ import torch
 from programs import PROGRAMS
 
 FOLDER = Path(__file__).parent
-# The most that hotspan may add: to a training step, and to the smallest operator as a share of what torch.profiler adds.
+# The most that hotspan may add: to a training step, and to the smallest operator as a share of torch.profiler's.
 STEP_TARGET, TINY_TARGET, RESULTS_TARGET, DURATION_TARGET = 0.12, 0.4, 50.0, 0.02
-CASES = [
-    (program, options) for program in ("resnet50", "tiny") for options in ("plain", "shapes", "memory", "all")
-]
 
 
-def run(*arguments: str, limit: float) -> dict[str, Any]:
-    """The JSON that a program prints on its last line."""
+def run(*arguments: str, limit: float) -> tuple[list[dict[str, Any]], list[str]]:
+    """The lines of JSON that a program prints, and what went wrong or was said."""
     command = [sys.executable, str(FOLDER / arguments[0]), *arguments[1:]]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=max(limit, 1))
-    except subprocess.TimeoutExpired:
-        return {"failed": "ran out of time"}
-    try:
-        result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        return {"failed": done.stderr.strip().splitlines()[-1:] or f"exit {done.returncode}"}
-    said = [line for line in done.stderr.splitlines() if line.startswith("hotspan:")]
-    return {**result, "said": said} if said else result
+        output, errors = done.stdout, done.stderr
+        said = [] if done.returncode == 0 else [f"exit {done.returncode}: {errors.strip().splitlines()[-1:]}"]
+    except subprocess.TimeoutExpired as expired:
+        output, errors = ((text or b"").decode() for text in (expired.stdout, expired.stderr))
+        said = ["ran out of time"]
+    said += sorted({line for line in errors.splitlines() if line.startswith("hotspan:")})
+    return [json.loads(line) for line in output.splitlines() if line.startswith("{")], said
 
 
 def verdict(reached: bool) -> str:
@@ -46,79 +42,79 @@ def verdict(reached: bool) -> str:
 
 def parity(deadline: float) -> list[dict[str, Any]]:
     """Compare what both record."""
-    print("\n| program | device work | same kernels | duration to torch's | same operators | arrows | annotations |")
+    rows, said = run("parity.py", *PROGRAMS, limit=deadline - time.monotonic())
+    print(
+        "\n| program | device work | same kernels | duration to torch's | same operators | arrows | annotations |"
+    )
     print("|---|--:|---|--:|---|--:|---|")
-    rows = []
-    for program in PROGRAMS:
-        row = {"program": program, **run("parity.py", program, limit=deadline - time.monotonic())}
-        rows.append(row)
+    for row in rows:
         if "failed" in row:
-            print(f"| {program} | {row['failed']} | | | | | |", flush=True)
+            print(f"| {row['program']} | {row['failed']} | | | | | |")
             continue
         ratio = row["duration_ratio"]
-        within = verdict(abs(ratio - 1) <= DURATION_TARGET)
         print(
-            f"| {program} | {row['work']['hotspan']:,} | {'yes' if row['same_kernels'] else 'no'} "
-            f"| {ratio:.4f} ({within}) | {'yes' if row['same_owners'] else 'no'} "
+            f"| {row['program']} | {row['work']['hotspan']:,} | {'yes' if row['same_kernels'] else 'no'} "
+            f"| {ratio:.4f} ({verdict(abs(ratio - 1) <= DURATION_TARGET)}) | {'yes' if row['same_owners'] else 'no'} "
             f"| {row['arrows']['hotspan']:,} of {row['arrows']['torch']:,} "
-            f"| {'same' if row['same_annotations'] else 'differ'} |",
-            flush=True,
+            f"| {'same' if row['same_annotations'] else 'differ'} |"
         )
     for row in rows:
-        for key in ("missing", "extra", "other_owners", "said"):
+        for key in ("missing", "extra", "other_owners"):
             if row.get(key):
-                print(f"- {row['program']}: {key}: {json.dumps(row[key])[:400]}")
+                print(f"- {row['program']}: {key}: {json.dumps(row[key])[:500]}")
         if not row.get("same_annotations", True):
             print(f"- {row['program']}: annotations: {json.dumps(row['annotations'])[:400]}")
+    for line in said:
+        print(f"- {line}")
+    sys.stdout.flush()
     return rows
 
 
-def overhead(deadline: float) -> list[dict[str, Any]]:
-    """Measure what both cost."""
-    print("\n| program | options | nothing | hotspan adds | torch.profiler adds | share | results: hotspan | torch |")
-    print("|---|---|--:|--:|--:|--:|--:|--:|")
-    rows = []
-    for program, options in CASES:
-        pair = {
-            name: run("overhead.py", program, name, options, limit=deadline - time.monotonic())
-            for name in ("hotspan", "torch")
-        }
-        rows.append({"program": program, "options": options, **pair})
-        failed = [f"{name}: {case['failed']}" for name, case in pair.items() if "failed" in case]
-        if failed:
-            print(f"| {program} | {options} | {'; '.join(failed)} | | | | | |", flush=True)
-            continue
-        key = "median" if program == "resnet50" else "best"
-        nothing = {name: case["nothing"][key] for name, case in pair.items()}
-        added = {name: case["recorded"][key] - nothing[name] for name, case in pair.items()}
-        share = added["hotspan"] / max(added["torch"], 1e-12)
-        if program == "resnet50":
-            shown = f"{nothing['hotspan'] * 1e3:.2f} ms"
-            cells = [f"{added[name] / nothing[name]:+.1%}" for name in ("hotspan", "torch")]
-        else:
-            shown = f"{nothing['hotspan'] * 1e3:.2f} us"  # a thousand operators a step
-            cells = [f"{added[name] * 1e3:+.2f} us" for name in ("hotspan", "torch")]
-        times = [f"{pair[name]['results']:.3f} s" for name in ("hotspan", "torch")]
-        through = " (through torch.profiler)" if any("through torch" in line for line in pair["hotspan"].get("said", [])) else ""
-        print(
-            f"| {program} | {options}{through} | {shown} | {cells[0]} | {cells[1]} | {share:.2f}x "
-            f"| {times[0]} | {times[1]} |",
-            flush=True,
-        )
-    plain = {row["program"]: row for row in rows if row["options"] == "plain" and "failed" not in row["hotspan"]}
-    if "resnet50" in plain and "failed" not in plain["resnet50"]["torch"]:
-        case = plain["resnet50"]
-        adds = case["hotspan"]["recorded"]["median"] / case["hotspan"]["nothing"]["median"] - 1
-        sooner = case["torch"]["results"] / case["hotspan"]["results"]
-        print(f"- a training step: {adds:+.1%} (target {STEP_TARGET:+.0%}: {verdict(adds <= STEP_TARGET)})")
-        print(f"- results: {sooner:.0f} times sooner (target {RESULTS_TARGET:.0f}: {verdict(sooner >= RESULTS_TARGET)})")
-    if "tiny" in plain and "failed" not in plain["tiny"]["torch"]:
-        adds = {
-            name: plain["tiny"][name]["recorded"]["best"] - plain["tiny"][name]["nothing"]["best"]
-            for name in ("hotspan", "torch")
-        }
-        share = adds["hotspan"] / max(adds["torch"], 1e-12)
-        print(f"- the smallest operator: {share:.2f} of torch's (target {TINY_TARGET}: {verdict(share <= TINY_TARGET)})")
+def overhead(deadline: float, turns: float) -> list[dict[str, Any]]:
+    """Measure what both cost, in medians of turns."""
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
+    print(
+        "\n| program | options | turns | no profiler | attached | hotspan adds | torch adds | share "
+        "| results: hotspan | torch |"
+    )
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for program in ("resnet50", "tiny"):
+        options = ("plain", "all") if program == "resnet50" else ("plain",)
+        found, said = run("overhead.py", program, str(turns), *options, limit=deadline - time.monotonic())
+        notes += [f"{program}: {line}" for line in said]
+        rows += found
+        for row in found:
+            added = {name: row[name] - row["nothing"] for name in ("hotspan", "torch")}
+            share = added["hotspan"] / max(added["torch"], 1e-12)
+            results = row["results"]
+            if program == "resnet50":
+                nothing = [f"{row[name] * 1e3:.2f} ms" for name in ("before", "nothing")]
+                cells = [f"{added[name] / row['nothing']:+.1%}" for name in ("hotspan", "torch")]
+            else:  # a step is a thousand operators
+                nothing = [f"{row[name] * 1e3:.2f} us" for name in ("before", "nothing")]
+                cells = [f"{added[name] * 1e3:+.2f} us" for name in ("hotspan", "torch")]
+            print(
+                f"| {program} | {row['options']} | {row['turns']} | {nothing[0]} | {nothing[1]} "
+                f"| {cells[0]} | {cells[1]} | {share:.2f}x | {results['hotspan']:.3f} s | {results['torch']:.3f} s |"
+            )
+            if row["options"] == "plain" and program == "resnet50":
+                adds, sooner = added["hotspan"] / row["nothing"], results["torch"] / results["hotspan"]
+                notes.append(
+                    f"a training step: {adds:+.1%} (target {STEP_TARGET:+.0%}: {verdict(adds <= STEP_TARGET)})"
+                )
+                notes.append(
+                    f"results of 7 steps: {sooner:.0f} times sooner "
+                    f"(target {RESULTS_TARGET:.0f}: {verdict(sooner >= RESULTS_TARGET)})"
+                )
+            elif row["options"] == "plain":
+                notes.append(
+                    f"the smallest operator: {share:.2f} of what torch.profiler adds "
+                    f"(target {TINY_TARGET}: {verdict(share <= TINY_TARGET)})"
+                )
+        sys.stdout.flush()
+    for note in notes:
+        print(f"- {note}", flush=True)
     return rows
 
 
@@ -127,16 +123,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", choices=("parity", "overhead"))
+    parser.add_argument(
+        "--turns", type=float, default=20.0, help="seconds for each row of the table of costs"
+    )
     parser.add_argument("--budget", type=float, default=600.0, help="seconds in all")
     options = parser.parse_args()
     deadline = time.monotonic() + options.budget
     device = torch.cuda.get_device_name()
     print(f"{device}, torch {torch.__version__}, Python {sys.version.split()[0]}")
     report: dict[str, Any] = {"device": device, "torch": torch.__version__}
+    if options.only != "parity":
+        report["overhead"] = overhead(deadline, options.turns)
     if options.only != "overhead":
         report["parity"] = parity(deadline)
-    if options.only != "parity":
-        report["overhead"] = overhead(deadline)
     if options.json is not None:
         options.json.write_text(json.dumps(report, indent=1))
 

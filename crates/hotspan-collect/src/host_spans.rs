@@ -23,6 +23,8 @@ pub(crate) struct HostSpan {
 #[derive(Debug, Default)]
 pub(crate) struct HostSpans {
     threads: HashMap<TrackId, Vec<HostSpan>>,
+    /// Numbers of the operating system by what the C library calls a thread.
+    os_threads: HashMap<u32, i64>,
 }
 
 /// Who was running.
@@ -35,6 +37,16 @@ pub(crate) struct Around {
 }
 
 impl HostSpans {
+    /// Remembers what the operating system calls a thread.
+    pub(crate) fn name_thread(&mut self, posix_thread: u32, os_thread: i64) {
+        self.os_threads.insert(posix_thread, os_thread);
+    }
+
+    /// The operating system's number of a thread that recorded anything.
+    pub(crate) fn os_thread(&self, posix_thread: u32) -> Option<i64> {
+        self.os_threads.get(&posix_thread).copied()
+    }
+
     /// Adds a span.
     pub(crate) fn push(&mut self, track: TrackId, span: HostSpan) {
         self.threads.entry(track).or_default().push(span);

@@ -1,5 +1,7 @@
 //! The device collector against a libcupti of our own, which a test drives: every branch, on machines without a GPU.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "what fails here fails the test")]
+
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::process::Command;
@@ -188,6 +190,25 @@ fn times_are_on_the_clock_of_the_system() {
     assert!(time > before - slack && time < after + slack, "{time} is not within {before}..{after}");
     let kernel = trace.spans().ids().find(|&span| trace.str(trace.spans().name(span)) == "kernel").unwrap();
     assert_eq!(trace.spans().duration(kernel).0, 2_000_000, "durations are CUPTI's own");
+}
+
+#[test]
+fn a_clock_that_another_profiler_gave_cupti_is_understood() {
+    extern "C" fn ticks() -> u64 {
+        hotspan_collect::clock::now().0
+    }
+    let fake = fake();
+    control!(fake, "fake_clock"(extern "C" fn() -> u64: ticks));
+    let session = fake.start().unwrap();
+    let before = ticks();
+    std::thread::sleep(std::time::Duration::from_millis(3));
+    let ticks_of_3_milliseconds = ticks() - before;
+    fake.launch(c"kernel", 7, ticks_of_3_milliseconds);
+    let trace = trace(session);
+    let kernel = trace.spans().ids().find(|&span| trace.str(trace.spans().name(span)) == "kernel").unwrap();
+    let duration = trace.spans().duration(kernel).0;
+    assert!((3_000_000..300_000_000).contains(&duration), "{duration} ns");
+    assert!(trace.losses().is_empty(), "{:?}", trace.losses());
 }
 
 #[test]

@@ -5,23 +5,22 @@ from __future__ import annotations
 import os
 
 import torch
-from torch.profiler import ProfilerActivity
 
 from hotspan import _core
 from hotspan._core import CollectError
 from hotspan.profiler._notices import say_once
-from hotspan.profiler._request import Request
+from hotspan.profiler._request import Request, device_of
 
 
 def is_wanted(request: Request) -> bool:
     """Whether CUDA devices are asked for and there are any."""
-    if ProfilerActivity.CUDA not in request.activities:
-        return False
-    return bool(os.environ.get("HOTSPAN_CUPTI")) or torch.cuda.is_available()
+    return device_of(request.activities) == "CUDA"
 
 
 def is_recordable() -> bool:
     """Whether this process has a libcupti that hotspan can use; a torch of ROCm has none."""
+    if os.environ.get("HOTSPAN_CUPTI"):
+        return True  # when it cannot be used after all, that is told when recording starts
     try:
         _core.cupti_library()
     except CollectError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -77,7 +78,8 @@ def parse_activities(given: Iterable[Activity] | None) -> tuple[frozenset[Profil
 
 def device_of(activities: frozenset[ProfilerActivity]) -> str | None:
     """The device whose work is asked for, if this machine has one."""
-    device = None
+    # Whoever names a libcupti means it.
+    device = "CUDA" if ProfilerActivity.CUDA in activities and os.environ.get("HOTSPAN_CUPTI") else None
     for activity in sorted(activities - {ProfilerActivity.CPU}, key=lambda activity: activity.name):
         backend = getattr(torch, activity.name.lower(), None)
         if backend is not None and getattr(backend, "is_available", lambda: False)():

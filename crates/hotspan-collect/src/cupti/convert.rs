@@ -64,7 +64,8 @@ pub(crate) fn add(
     host: &mut HostSpans,
 ) {
     let Recording { delivered, calls, devices, pairs, has_thread_ids, version, samples, .. } = recording;
-    let Records { mut work, calls: made, syncs, events, overheads, contexts, names, .. } = delivered.records;
+    let Records { mut work, calls: mut made, syncs, events, overheads, contexts, names, .. } =
+        delivered.records;
     for (loss, count) in [
         (
             Loss::DeviceRecordsDropped,
@@ -75,10 +76,15 @@ pub(crate) fn add(
         (Loss::DamagedDeviceBuffer, delivered.records.damaged),
         (Loss::DeviceBufferNotReturned, delivered.outstanding),
         (Loss::UnknownDeviceRecord, delivered.records.unknown),
-        (Loss::UnknownLaunchThread, if has_thread_ids { 0 } else { made.len() as u64 }),
     ] {
         if count > 0 {
             builder.losses.add_many(loss, count, None);
+        }
+    }
+    if !has_thread_ids {
+        let unknown = name_threads(&mut made, host);
+        if unknown > 0 {
+            builder.losses.add_many(Loss::UnknownLaunchThread, unknown, None);
         }
     }
     describe(builder, &devices, version);
@@ -121,6 +127,19 @@ pub(crate) fn add(
         events.iter().map(|event| ((event.context, event.event), (event.stream, event.correlation)));
     converter.syncs(&syncs, &recorded.collect());
     converter.overheads(&overheads);
+}
+
+/// Gives calls the operating system's numbers of their threads, where CUPTI knows only the C library's. Returns how many
+/// are of threads that recorded nothing else.
+fn name_threads(made: &mut [Call], host: &HostSpans) -> u64 {
+    let mut unknown = 0;
+    for call in made {
+        match host.os_thread(call.thread) {
+            Some(thread) => call.thread = thread as u32,
+            None => unknown += 1,
+        }
+    }
+    unknown
 }
 
 fn describe(builder: &mut TraceBuilder, devices: &Devices, version: u32) {
@@ -180,8 +199,8 @@ impl Converter<'_> {
         Timestamp(self.clock.unix(cupti) - self.base)
     }
 
-    fn duration(start: u64, end: u64) -> Duration {
-        Duration(end.saturating_sub(start) as i64)
+    fn duration(&self, start: u64, end: u64) -> Duration {
+        Duration(self.clock.nanos(start, end))
     }
 
     /// The args of an event: its values under these keys, without those that are `None`. Events of one kind have few
@@ -223,7 +242,8 @@ impl Converter<'_> {
     ) -> Timestamp {
         let time = self.time(span.0);
         let event = EventRow { time, name, category, track, args };
-        self.builder.push_span(SpanRow { event, duration: Self::duration(span.0, span.1) });
+        let duration = self.duration(span.0, span.1);
+        self.builder.push_span(SpanRow { event, duration });
         time
     }
 
@@ -321,7 +341,7 @@ impl Converter<'_> {
         let category = self.builder.category(category);
         let time = self.span(category, name, track, (work.start, work.end), args);
         if let Some(annotation) = around.annotation {
-            let end = time.0 + Self::duration(work.start, work.end).0;
+            let end = time.0 + self.duration(work.start, work.end).0;
             let key = (work.device, work.stream, annotation.external);
             let range = self.annotated.entry(key).or_insert((annotation.name, time.0, end));
             range.1 = range.1.min(time.0);
@@ -382,7 +402,7 @@ impl Converter<'_> {
     }
 
     fn copy_args(&mut self, work: &Work, external: Option<Arg>, bytes: u64, peers: Option<Peers>) -> Args {
-        let nanos = work.end.saturating_sub(work.start);
+        let nanos = self.duration(work.start, work.end).0;
         let bandwidth = (nanos > 0).then(|| Arg::Float(bytes as f64 / nanos as f64));
         let [graph, node] = graph_args(work);
         let int = |value: u32| Some(Arg::Int(i64::from(value)));

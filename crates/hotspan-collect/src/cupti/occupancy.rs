@@ -150,4 +150,82 @@ mod tests {
     fn an_unknown_device_has_no_occupancy() {
         assert_eq!(needs(1, 128, 32, 0).on(&DeviceFacts::default()), None);
     }
+
+    /// NVIDIA's own calculator, where its header is installed: a program that answers one line of numbers per line.
+    fn calculator() -> Option<std::path::PathBuf> {
+        let python = "import glob, sys; print(*(header for path in sys.path for header in \
+            glob.glob(path + '/nvidia/*/include/cuda_occupancy.h')), '/usr/local/cuda/include/cuda_occupancy.h', sep='\\n')";
+        let found = std::process::Command::new("python3").args(["-c", python]).output().ok()?;
+        let found = String::from_utf8_lossy(&found.stdout).into_owned();
+        let header = found.lines().map(std::path::Path::new).find(|path| path.is_file())?;
+        let program = std::env::temp_dir().join(format!("hotspan-occupancy-{}", std::process::id()));
+        let source = program.with_extension("c");
+        let text = format!(
+            "#include <limits.h>\n#include <stdio.h>\n#include <string.h>\n#include \"{}\"\n\
+            int main(void) {{ cudaOccDeviceProp d; int block, regs; size_t fixed, dynamic; memset(&d, 0, sizeof d);\n\
+            d.computeMajor = 9; d.maxThreadsPerBlock = 1024; d.maxThreadsPerMultiprocessor = 2048; d.regsPerBlock = 65536;\n\
+            d.regsPerMultiprocessor = 65536; d.warpSize = 32; d.sharedMemPerBlock = 49152; d.numSms = 132;\n\
+            d.sharedMemPerMultiprocessor = 233472; d.sharedMemPerBlockOptin = 232448; d.reservedSharedMemPerBlock = 1024;\n\
+            while (scanf(\"%d %d %zu %zu\", &block, &regs, &fixed, &dynamic) == 4) {{\n\
+            cudaOccFuncAttributes f; cudaOccDeviceState s; cudaOccResult r; memset(&f, 0, sizeof f); memset(&s, 0, sizeof s);\n\
+            s.carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT;\n\
+            f.maxThreadsPerBlock = INT_MAX; f.numRegs = regs; f.sharedSizeBytes = fixed; f.maxDynamicSharedSizeBytes = dynamic;\n\
+            f.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;\n\
+            printf(\"%d\\n\", cudaOccMaxActiveBlocksPerMultiprocessor(&r, &d, &f, &s, block, dynamic) ? -1 : r.activeBlocksPerMultiprocessor); }} return 0; }}\n",
+            header.display()
+        );
+        std::fs::write(&source, text).ok()?;
+        let built =
+            std::process::Command::new("cc").args(["-w", "-o"]).arg(&program).arg(&source).status().ok()?;
+        std::fs::remove_file(&source).ok()?;
+        assert!(built.success());
+        Some(program)
+    }
+
+    #[test]
+    fn resident_blocks_are_those_of_nvidias_calculator() {
+        use std::io::Write as _;
+        let Some(program) = calculator() else { return };
+        let mut cases = Vec::new();
+        for block in [1, 31, 32, 33, 64, 96, 128, 160, 256, 288, 384, 512, 640, 768, 1024] {
+            for registers in [1, 16, 24, 32, 40, 64, 80, 96, 122, 128, 168, 254, 255] {
+                for (fixed, dynamic) in [
+                    (0, 0),
+                    (0, 1),
+                    (100, 3_000),
+                    (12_544, 0),
+                    (0, 49_152),
+                    (0, 65_536),
+                    (1_024, 101_376),
+                    (0, 231_424),
+                ] {
+                    cases.push((block, registers, fixed, dynamic));
+                }
+            }
+        }
+        let mut child = std::process::Command::new(&program)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let lines: String = cases.iter().map(|(b, r, s, d)| format!("{b} {r} {s} {d}\n")).collect();
+        let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).unwrap());
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        std::fs::remove_file(&program).unwrap();
+        let theirs: Vec<i64> =
+            String::from_utf8(output.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+        assert_eq!(theirs.len(), cases.len());
+        for (&(block, registers, fixed, dynamic), &theirs) in cases.iter().zip(&theirs) {
+            let needs = Needs {
+                grid: [1, 1, 1],
+                block: [block, 1, 1],
+                registers,
+                static_shared: fixed,
+                dynamic_shared: dynamic,
+            };
+            assert_eq!(i64::from(needs.resident_blocks(&h200())), theirs, "{needs:?}");
+        }
+    }
 }

@@ -147,13 +147,13 @@ impl Records {
                     self.fill(&fill);
                 }
                 kind::RUNTIME => {
-                    self.call(calls, abi::DOMAIN_RUNTIME, &record.cast::<abi::ApiCall>().read_unaligned())
+                    self.call(calls, abi::DOMAIN_RUNTIME, &record.cast::<abi::ApiCall>().read_unaligned());
                 }
                 kind::DRIVER => {
-                    self.call(calls, abi::DOMAIN_DRIVER, &record.cast::<abi::ApiCall>().read_unaligned())
+                    self.call(calls, abi::DOMAIN_DRIVER, &record.cast::<abi::ApiCall>().read_unaligned());
                 }
                 kind::SYNCHRONIZATION => {
-                    self.syncs.push(record.cast::<abi::Synchronization>().read_unaligned())
+                    self.syncs.push(record.cast::<abi::Synchronization>().read_unaligned());
                 }
                 kind::CUDA_EVENT => self.events.push(record.cast::<abi::CudaEvent>().read_unaligned()),
                 kind::OVERHEAD => self.overheads.push(record.cast::<abi::Overhead>().read_unaligned()),

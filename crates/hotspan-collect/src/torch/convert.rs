@@ -145,6 +145,9 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     } = recording;
     added.sort_by_key(|span| span.start);
     for thread in threads {
+        if let Some(host) = &mut converter.host {
+            host.name_thread(thread.posix_thread, thread.os_thread);
+        }
         let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.os_thread);
         added = others;
         converter.thread(process, thread, mine);

@@ -18,6 +18,8 @@ use crate::torch::abi;
 pub(crate) struct ThreadRecording {
     /// The operating system's number.
     pub(crate) os_thread: i64,
+    /// What the C library calls it, as far as an old CUPTI tells: the low half of `pthread_self`.
+    pub(crate) posix_thread: u32,
     /// torch's own number, which backward operators name their forward thread by.
     pub(crate) torch_thread: u64,
     /// The name the operating system shows.
@@ -72,6 +74,7 @@ struct ThreadBuffer {
 struct ThreadState {
     session: u64,
     os_thread: i64,
+    posix_thread: u32,
     torch_thread: u64,
     name: String,
     full: Vec<Part>,
@@ -175,8 +178,9 @@ impl ThreadBuffer {
         // The thread keeps its share of the last chunk until its next event: it may be writing there now.
         parts.extend(state.current.clone().map(|chunk| Part { chunk, blocks_end, low }));
         let name = thread_name(state.os_thread).unwrap_or_else(|| state.name.clone());
-        let (os_thread, torch_thread) = (state.os_thread, state.torch_thread);
-        Some(ThreadRecording { os_thread, torch_thread, name, parts, dropped, inputs_dropped })
+        let (os_thread, posix_thread, torch_thread) =
+            (state.os_thread, state.posix_thread, state.torch_thread);
+        Some(ThreadRecording { os_thread, posix_thread, torch_thread, name, parts, dropped, inputs_dropped })
     }
 
     fn recorded(&self, session: u64) -> u64 {
@@ -264,10 +268,13 @@ impl ThreadBuffer {
     fn new(torch_thread: u64) -> Self {
         // SAFETY: takes nothing and cannot fail.
         let os_thread = i64::from(unsafe { libc::gettid() });
+        // SAFETY: takes nothing and cannot fail.
+        let posix_thread = unsafe { libc::pthread_self() } as u32;
         let name = thread_name(os_thread).unwrap_or_default();
         let state = ThreadState {
             session: 0,
             os_thread,
+            posix_thread,
             torch_thread,
             name,
             full: Vec::new(),
