@@ -142,7 +142,7 @@ def test_files_of_pyinstrument_are_read(tmp_path: Path, hotspan_command: Any) ->
     pytest.importorskip("pyinstrument")
     script, path = tmp_path / "shares.py", tmp_path / "theirs.json"
     script.write_text(SHARES)
-    command = [sys.executable, "-m", "pyinstrument", "-r", "speedscope", "-o", path, script, "0.5"]
+    command = [sys.executable, "-m", "pyinstrument", "-r", "speedscope", "-o", path, script, "1.5"]
     subprocess.run(command, check=True, capture_output=True)
     rows = json.loads(hotspan_command("tree", path, "--json").stdout)[0]["rows"]
     assert {"thirty", "fifty", "twenty"} <= {row["function"] for row in rows}

@@ -149,8 +149,8 @@ def test_the_exit_code_and_the_record_of_a_command_are_kept(tmp_path: Path, hots
     told = hotspan_command("record", "-o", output, "--", sys.executable, "-c", killed)
     assert told.returncode == 128 + signal.SIGKILL
     missing = hotspan_command("record", "-o", output, "--", "no-such-program-at-all")
-    assert missing.returncode == 1
-    assert "failed to start no-such-program-at-all" in missing.stderr
+    assert missing.returncode == 127
+    assert "failed to run no-such-program-at-all" in missing.stderr
 
 
 def test_a_signal_is_passed_on_to_the_command(tmp_path: Path) -> None:

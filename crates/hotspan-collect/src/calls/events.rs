@@ -2,7 +2,7 @@
 
 use crate::calls::functions::{Kind, describe_builtin};
 use crate::calls::python::{Interpreter, Owned, Ptr, text_attribute, type_of};
-use crate::calls::thread::{FunctionId, Key, ThreadCalls};
+use crate::calls::thread::{FunctionId, Key, Site, ThreadCalls};
 use crate::calls::tracer::{Tracer, lock, running, this_thread};
 use crate::clock;
 
@@ -53,6 +53,21 @@ impl Callee {
         }
         // SAFETY: as above. An odd number is the address of nothing.
         key ^ (unsafe { type_of(object) } as Key).rotate_left(20) | 1
+    }
+}
+
+/// Notes where the next call of this thread is made from, when that is wanted.
+///
+/// # Safety
+/// The GIL is held.
+#[inline]
+pub(crate) unsafe fn called_from(site: impl FnOnce() -> Site) {
+    let mine = this_thread();
+    // SAFETY: the state is this thread's, and no other reference to it is in use.
+    unsafe {
+        if !mine.is_null() && (*mine).wants_sites() {
+            (*mine).site = site();
+        }
     }
 }
 

@@ -137,6 +137,30 @@ impl Function {
         }
     }
 
+    /// The file of its code without one of the prefixes; `None` for functions of C.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub(crate) unsafe fn short_file(
+        &self,
+        python: &'static Interpreter,
+        prefixes: &[String],
+    ) -> Option<String> {
+        // SAFETY: as in `label`.
+        let (file, ..) = unsafe { describe_code(python, self.code()?, c"co_name") };
+        Some(without_prefix(&file, prefixes).to_owned())
+    }
+
+    /// The line of an instruction of its code, by its offset.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub(crate) unsafe fn line_at(&self, python: &'static Interpreter, offset: i32) -> Option<i32> {
+        let (code, line_of) = (self.code()?, python.code_line?);
+        // SAFETY: the code object is kept alive; offsets beyond its end have no line.
+        Some(unsafe { line_of(code, offset) }).filter(|&line| line > 0)
+    }
+
     /// The name of its spans, as torch.profiler writes them.
     ///
     /// # Safety
@@ -149,15 +173,17 @@ impl Function {
                 // SAFETY: as in `label`.
                 let (file, first_line, name) = unsafe { describe_code(python, self.object, c"co_name") };
                 let line = if let Kind::Running { line } = self.kind { line } else { first_line };
-                let short = prefixes
-                    .iter()
-                    .filter_map(|prefix| file.strip_prefix(prefix.as_str()))
-                    .min_by_key(|rest| rest.len())
-                    .unwrap_or(&file);
+                let short = without_prefix(&file, prefixes);
                 format!("{short}({line}): {name}")
             }
         }
     }
+}
+
+/// A file without the longest prefix that it has.
+fn without_prefix<'a>(file: &'a str, prefixes: &[String]) -> &'a str {
+    let rests = prefixes.iter().filter_map(|prefix| file.strip_prefix(prefix.as_str()));
+    rests.min_by_key(|rest| rest.len()).unwrap_or(file)
 }
 
 unsafe fn describe_code(

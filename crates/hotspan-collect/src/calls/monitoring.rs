@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::CallsError;
-use crate::calls::events::{Callee, entered, left};
+use crate::calls::events::{Callee, called_from, entered, left};
 use crate::calls::python::{Interpreter, Owned, Ptr, VectorFunction, type_of};
 use crate::calls::tracer::lock;
 
@@ -171,8 +171,11 @@ unsafe fn callee(python: &Interpreter, arguments: *const Ptr, count: usize) -> O
 
 unsafe extern "C" fn c_entered(_: Ptr, arguments: *const Ptr, count: usize, _: Ptr) -> Ptr {
     let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
-    // SAFETY: as above.
+    // SAFETY: as above. This event comes for functions of Python too, before they are entered.
     unsafe {
+        if count & COUNT >= 2 {
+            called_from(|| !((python.as_long)(*arguments.add(1)) as i32));
+        }
         if let Some(callee) = callee(python, arguments, count) {
             entered(python, callee);
         }

@@ -142,6 +142,8 @@ interpreter! {
         version: c"Py_GetVersion", unsafe extern "C" fn() -> *const c_char;
     }
     optional {
+        frame_back: c"PyFrame_GetBack", unsafe extern "C" fn(Ptr) -> Ptr;
+        code_line: c"PyCode_Addr2Line", unsafe extern "C" fn(Ptr, c_int) -> c_int;
         set_profile: c"PyEval_SetProfile", unsafe extern "C" fn(Option<ProfileFunction>, Ptr);
         set_profile_of: c"_PyEval_SetProfile", unsafe extern "C" fn(*mut c_void, Option<ProfileFunction>, Ptr) -> c_int;
         this_interpreter: c"PyInterpreterState_Get", unsafe extern "C" fn() -> *mut c_void;

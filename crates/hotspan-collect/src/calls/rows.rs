@@ -3,8 +3,9 @@
 use hashbrown::HashMap;
 use hotspan_store::{CallRow, Duration, FrameId, FrameKind, FrameRow, TraceBuilder};
 
+use crate::calls::functions::Function;
 use crate::calls::python::Ptr;
-use crate::calls::thread::{CallSpan, FunctionId, Sums};
+use crate::calls::thread::{CallSpan, FunctionId, Site, Sums};
 use crate::calls::tracer::{Tracer, lock};
 
 /// Calls added up, in nanoseconds.
@@ -57,6 +58,8 @@ pub struct SpanTable {
 #[derive(Debug)]
 pub(crate) struct SpanFunction {
     pub(crate) name: String,
+    /// The file of its code, for Python functions.
+    pub(crate) file: Option<String>,
     pub(crate) module: Option<u32>,
 }
 
@@ -115,19 +118,52 @@ impl Tracer {
         let (Some(mut totals), Some(functions)) = (lock(&self.totals), lock(&self.functions)) else {
             return SpanTable::default();
         };
-        let threads =
-            std::mem::take(&mut totals.spans).into_iter().map(|thread| (thread.os_thread, thread.spans));
+        let mut threads: Vec<(i64, Vec<CallSpan>)> = std::mem::take(&mut totals.spans)
+            .into_iter()
+            .map(|thread| (thread.os_thread, thread.spans))
+            .collect();
+        let mut lines: HashMap<(FunctionId, Site), Site> = HashMap::new();
+        for (_, spans) in &mut threads {
+            for index in 0..spans.len() {
+                let (site, parent) = (spans[index].site, spans[index].parent);
+                if let (true, Some(caller)) = (site < 0, (parent as usize).checked_sub(1)) {
+                    let caller = spans[caller].function;
+                    spans[index].site = *lines.entry((caller, site)).or_insert_with(|| {
+                        // SAFETY: the GIL is held.
+                        let line = |function: &Function| unsafe { function.line_at(self.python, !site) };
+                        functions.get(caller).and_then(line).unwrap_or(0)
+                    });
+                }
+            }
+        }
         let named = (0..functions.len()).filter_map(|index| functions.get(FunctionId(index as u32))).map(
             |function| SpanFunction {
                 // SAFETY: as above.
                 name: unsafe { function.span_name(self.python, prefixes) },
+                // SAFETY: as above.
+                file: unsafe { function.short_file(self.python, prefixes) },
                 module: function.module_number(),
             },
         );
-        SpanTable {
-            functions: named.collect(),
-            threads: threads.collect(),
-            dropped: std::mem::take(&mut totals.dropped),
+        SpanTable { functions: named.collect(), threads, dropped: std::mem::take(&mut totals.dropped) }
+    }
+}
+
+impl SpanTable {
+    /// The Python function whose line a call was made from, and its file: the nearest around it that is not C.
+    pub(crate) fn caller(&self, spans: &[CallSpan], span: &CallSpan) -> Option<(u32, &str)> {
+        let mut parent = Some(span).filter(|span| span.site > 0)?.parent;
+        loop {
+            let around = spans.get((parent as usize).checked_sub(1)?)?;
+            let function = self.functions.get(around.function.0 as usize)?;
+            // A module's calls are made by torch's own code, which has no span here.
+            if function.module.is_some() {
+                return None;
+            }
+            if let Some(file) = &function.file {
+                return Some((around.function.0, file));
+            }
+            parent = around.parent;
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::calls::CallsError;
-use crate::calls::events::{Callee, entered, left, left_code};
+use crate::calls::events::{Callee, called_from, entered, left, left_code};
 use crate::calls::python::{Interpreter, MethodDefinition, Owned, ProfileFunction, Ptr};
 use crate::calls::tracer::lock;
 
@@ -131,6 +131,7 @@ unsafe extern "C" fn on_event(_: Ptr, frame: Ptr, what: c_int, argument: Ptr) ->
     unsafe {
         match what {
             CALL => {
+                called_from(|| line_of_caller(python, frame));
                 let code = (python.frame_code)(frame);
                 entered(python, Callee::Code(code, Some(frame)));
                 (python.dec_ref)(code);
@@ -140,6 +141,7 @@ unsafe extern "C" fn on_event(_: Ptr, frame: Ptr, what: c_int, argument: Ptr) ->
                 if BUILTINS.load(Ordering::Relaxed) && python.is_c_function(argument) =>
             {
                 if what == C_CALL {
+                    called_from(|| (python.frame_line)(frame));
                     entered(python, Callee::Builtin(argument));
                 } else {
                     left(python, Callee::Builtin(argument));
@@ -149,4 +151,19 @@ unsafe extern "C" fn on_event(_: Ptr, frame: Ptr, what: c_int, argument: Ptr) ->
         }
     }
     0
+}
+
+/// The line that a frame was called from; 0 where nobody called it, or that cannot be told.
+unsafe fn line_of_caller(python: &Interpreter, frame: Ptr) -> c_int {
+    let Some(frame_back) = python.frame_back else { return 0 };
+    // SAFETY: the GIL is held and the frame is live; the reference to its caller is given back.
+    unsafe {
+        let caller = frame_back(frame);
+        if caller.is_null() {
+            return 0;
+        }
+        let line = (python.frame_line)(caller);
+        (python.dec_ref)(caller);
+        line
+    }
 }

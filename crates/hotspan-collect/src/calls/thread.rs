@@ -71,6 +71,10 @@ impl Sums {
     }
 }
 
+/// Where in its caller a call is made: a line, or where only that is known the complement of the instruction's offset in the
+/// caller's code; 0: not known.
+pub(crate) type Site = i32;
+
 /// One call as a span; spans are in order of their starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallSpan {
@@ -80,6 +84,7 @@ pub(crate) struct CallSpan {
     pub(crate) function: FunctionId,
     /// The span it was called from, counted from 1 on this thread; 0: none.
     pub(crate) parent: u32,
+    pub(crate) site: Site,
 }
 
 /// What a thread has done; its own thread writes it, with the GIL.
@@ -94,6 +99,8 @@ pub(crate) struct ThreadCalls {
     pub(crate) has_timer: bool,
     pub(crate) by_type: bool,
     pub(crate) module_call: Key,
+    /// Where the next call is made from.
+    pub(crate) site: Site,
     /// The function this thread is in, a place in `known`.
     current: u32,
     stack: Vec<Open>,
@@ -130,6 +137,7 @@ impl ThreadCalls {
             has_timer: false,
             by_type: false,
             module_call: 0,
+            site: 0,
             current: 0,
             stack: Vec::with_capacity(64),
             known: vec![outside],
@@ -243,13 +251,20 @@ impl ThreadCalls {
         }
     }
 
+    /// Whether calls are kept as spans, and want to know where they were made.
+    #[inline]
+    pub(crate) fn wants_sites(&self) -> bool {
+        self.room > 0
+    }
+
     fn new_span(&mut self, function: FunctionId) -> u32 {
         if self.spans.len() >= self.room {
             self.dropped += 1;
             return 0;
         }
         let parent = self.stack.last().map_or(0, |open| open.span);
-        self.spans.push(CallSpan { start: Ticks(0), end: Ticks(0), function, parent });
+        let site = std::mem::take(&mut self.site);
+        self.spans.push(CallSpan { start: Ticks(0), end: Ticks(0), function, parent, site });
         self.spans.len() as u32
     }
 
