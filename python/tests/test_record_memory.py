@@ -53,7 +53,9 @@ def test_the_tree_is_followed(ending: str, tmp_path: Path, hotspan_command: Comm
 def test_mprof_reads_our_file(tmp_path: Path, hotspan_command: Command) -> None:
     pytest.importorskip("memory_profiler")
     mprof = Path(sys.executable).with_name("mprof")
-    hotspan_command("record", "--memory", "-T", "0.02", "-o", tmp_path / "m.dat", "--", sys.executable, "-c", TREE)
+    hotspan_command(
+        "record", "--memory", "-T", "0.02", "-o", tmp_path / "m.dat", "--", sys.executable, "-c", TREE
+    )
     peak = subprocess.run([mprof, "peak", "m.dat"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert 30 < float(peak.stdout.split()[1]) < 60
 

@@ -110,7 +110,9 @@ def test_the_same_functions_are_called(tmp_path: Path) -> None:
 
 def test_calls_nest_and_know_their_caller() -> None:
     prof = record(hotspan.profiler.profile, PROGRAMS[min(PROGRAMS)]())
-    calls = {event.args["Python id"]: event for event in prof.trace.events() if event.category == "python_function"}
+    calls = {
+        event.args["Python id"]: event for event in prof.trace.events() if event.category == "python_function"
+    }
     assert calls
     for event in calls.values():
         parent = event.args.get("Python parent id")
