@@ -142,7 +142,10 @@ def test_files_of_pyinstrument_are_read(tmp_path: Path, hotspan_command: Any) ->
     pytest.importorskip("pyinstrument")
     script, path = tmp_path / "shares.py", tmp_path / "theirs.json"
     script.write_text(SHARES)
-    command = [sys.executable, "-m", "pyinstrument", "-r", "speedscope", "-o", path, script, "1.5"]
+    command = [sys.executable, "-m", "pyinstrument", "-r", "speedscope", "-o", path, script, "0.5"]
     subprocess.run(command, check=True, capture_output=True)
-    rows = json.loads(hotspan_command("tree", path, "--json").stdout)[0]["rows"]
-    assert {"thirty", "fifty", "twenty"} <= {row["function"] for row in rows}
+    rows = json.loads(hotspan_command("tree", "--all", path, "--json").stdout)[0]["rows"]
+    # How many functions it notices is up to pyinstrument, and to how busy the machine is.
+    written = {frame["name"] for frame in json.loads(path.read_text())["shared"]["frames"]}
+    assert "<module>" in written
+    assert {row["function"] for row in rows} == written
