@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from hotspan import _core
 
 
-class Evidence(NamedTuple):
+@dataclass(frozen=True)
+class Evidence:
     """One row of proof; times in nanoseconds, ``at_ns`` from the start of the trace."""
 
     what: str

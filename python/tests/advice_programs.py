@@ -282,9 +282,9 @@ def with_threads(count: int) -> Trace:
 
 def clean_training() -> Step:
     """A training loop that is as it should be."""
-    model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+    model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    inputs, labels = torch.randn(256, 512), torch.randint(0, 10, (256,))
+    inputs, labels = torch.randn(128, 256), torch.randint(0, 10, (128,))
 
     def step() -> None:
         optimizer.zero_grad()

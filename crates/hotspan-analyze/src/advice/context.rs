@@ -150,9 +150,10 @@ impl<'a> Context<'a> {
         !self.children(span).iter().any(|&child| self.events.role(child) == Role::Operator)
     }
 
-    /// The spans around one, nearest first.
+    /// The spans around one, nearest first; the nearest few hundred, for a file may nest without end.
     pub(crate) fn around(&self, span: SpanId) -> impl Iterator<Item = SpanId> + '_ {
-        std::iter::successors(self.nesting.parent(span), |&inner| self.nesting.parent(inner))
+        const DEEPEST: usize = 300;
+        std::iter::successors(self.nesting.parent(span), |&inner| self.nesting.parent(inner)).take(DEEPEST)
     }
 
     /// For each span the nearest one, itself included, whose name begins like this.

@@ -34,6 +34,9 @@ const PLUMBING: [&str; 7] = [
     "asyncio/",
 ];
 
+/// A file may nest without end.
+const DEEPEST: usize = 300;
+
 /// Whether a file is the user's own.
 pub(crate) fn is_users(file: &str) -> bool {
     let file = file.trim();
@@ -108,7 +111,7 @@ pub(crate) fn users_line(trace: &Trace, sample: usize) -> Option<String> {
 
 fn from_functions(trace: &Trace, events: &Events, nesting: &Nesting, span: SpanId) -> Option<String> {
     let called_from = trace.arg("CallFrom");
-    let around = std::iter::successors(Some(span), |&inner| nesting.parent(inner));
+    let around = std::iter::successors(Some(span), |&inner| nesting.parent(inner)).take(DEEPEST);
     for function in around.filter(|&function| events.role(function) == Role::Python) {
         // A function of the user's own: the operator was called in it, on a line that nobody noted.
         if let Some((file, line)) = file_and_line(trace.span_name(function))

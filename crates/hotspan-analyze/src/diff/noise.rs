@@ -74,7 +74,7 @@ fn is_apart(before: &[i64], after: &[i64]) -> bool {
     let (before, after) = (range(before), range(after));
     let (lower, upper) = if before.0 <= after.0 { (before, after) } else { (after, before) };
     let gap = upper.0.saturating_sub(lower.1);
-    gap > 0 && gap >= (lower.1 - lower.0).max(upper.1 - upper.0)
+    gap > 0 && gap >= lower.1.saturating_sub(lower.0).max(upper.1.saturating_sub(upper.0))
 }
 
 /// How many standard deviations the ranks are from what chance would give.

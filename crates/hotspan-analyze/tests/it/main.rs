@@ -1,6 +1,8 @@
 //! Whole analyses of small traces: against torch's own tables, and against numbers worked out by hand.
 
 #[cfg(test)]
+mod advice;
+#[cfg(test)]
 mod averages;
 #[cfg(test)]
 mod flops;

@@ -1,5 +1,8 @@
 //! `for-loop-optimizer`: the optimizer updates parameter by parameter.
 
+use hashbrown::HashSet;
+use hotspan_store::SpanId;
+
 use crate::advice::context::{Context, part};
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
@@ -19,12 +22,12 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>) -> Option<Finding> {
     let optimizer = context.inside("Optimizer.step#");
-    let (mut loops, mut grouped) = (Vec::<(hotspan_store::SpanId, u64)>::new(), Vec::new());
+    let (mut loops, mut grouped) = (Vec::<(SpanId, u64)>::new(), HashSet::new());
     for span in context.outermost_calls() {
         let Some(step) = optimizer.of(span) else { continue };
         let name = context.name(span);
         if name.starts_with("aten::_foreach") || name.starts_with("aten::_fused") {
-            grouped.push(step);
+            grouped.insert(step);
         }
         match loops.last_mut().filter(|(last, _)| *last == step) {
             Some((_, count)) => *count += 1,

@@ -29,7 +29,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         };
         let held: Vec<i64> = context.steps.iter().skip(1).map(at_end).collect();
         let rises: Vec<i64> = held.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
-        let total: i64 = rises.iter().sum();
+        let total = rises.iter().fold(0_i64, |sum, &rise| sum.saturating_add(rise));
         let Some(average) = total.checked_div(rises.len() as i64) else { continue };
         if rises.len() < 4 || total < 65_536 || rises.iter().any(|&rise| rise <= 0 || rise < average / 3) {
             continue;

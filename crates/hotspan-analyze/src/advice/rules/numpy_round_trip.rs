@@ -6,6 +6,7 @@ use crate::advice::context::Context;
 use crate::advice::finding::Tally;
 use crate::advice::source::users_line;
 use crate::advice::{Confidence, Finding, Need, Rule};
+use crate::events::Role;
 
 pub(super) const RULE: Rule = Rule {
     id: "numpy-round-trip",
@@ -117,15 +118,17 @@ fn note_gap(context: &Context<'_>, tally: &mut Tally, before: SpanId, from: Time
     if sampled {
         return;
     }
-    // Python functions in the gap: the outermost of NumPy's.
-    let siblings = context.around(before).next().map_or(&[][..], |range| context.children(range));
-    let longest = siblings
-        .iter()
-        .copied()
-        .filter(|&span| {
-            let begin = trace.spans().time(span);
-            begin >= from && begin < to && context.events.role(span) == crate::events::Role::Python
-        })
+    // Python functions that begin in the gap, whatever encloses them: the longest is the outermost of NumPy's.
+    let spans = trace.spans();
+    let begins_in_gap = |outer: SpanId| {
+        let children = context.children(outer);
+        let first = children.partition_point(|&child| spans.time(child) < from);
+        children[first..].iter().copied().take_while(|&child| spans.time(child) < to)
+    };
+    let longest = context
+        .around(before)
+        .flat_map(begins_in_gap)
+        .filter(|&span| context.events.role(span) == Role::Python)
         .max_by_key(|&span| context.time(span));
     match longest {
         Some(function) => tally.add(context, context.name(function), function, to.since(from)),

@@ -1,5 +1,6 @@
 //! `per-sample-transforms`: pictures become tensors one by one inside the DataLoader.
 
+use hashbrown::HashSet;
 use hotspan_store::{Duration, SpanId};
 
 use crate::advice::context::{Context, part};
@@ -39,9 +40,9 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     batches.retain(|&(_, arrays, calls)| arrays >= 8 && calls >= arrays * 5);
     let time: Duration = batches.iter().map(|&(batch, _, _)| context.time(batch)).sum();
     let arrays: u64 = batches.iter().map(|&(_, arrays, _)| arrays).sum();
+    let known: HashSet<SpanId> = batches.iter().map(|&(batch, _, _)| batch).collect();
     for span in context.outermost_calls() {
-        let batch = loading.of(span);
-        if batch.is_some_and(|batch| batches.iter().any(|&(known, _, _)| known == batch)) {
+        if loading.of(span).is_some_and(|batch| known.contains(&batch)) {
             tally.add(context, &format!("{} in the DataLoader", context.name(span)), span, context.time(span));
         }
     }
@@ -52,7 +53,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let amount = if arrays > 0 {
-        format!("{arrays} samples in {} batches become tensors one by one", batches.len())
+        format!("{arrays} arrays in {} batches become tensors one by one", batches.len())
     } else {
         "pictures are decoded and transformed one by one".to_owned()
     };

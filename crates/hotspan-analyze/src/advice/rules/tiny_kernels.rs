@@ -36,7 +36,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
             tally.add(context, &format!("short kernels of {label}"), owner.unwrap_or(span), context.time(span));
         }
     }
-    if all < 200 || short * 2 < all || launching.0 * 2 <= computing.0 || context.percent(launching) < 2.0 {
+    if all < 200 || short * 2 < all || launching + launching <= computing || context.percent(launching) < 2.0 {
         return None;
     }
     Some(Finding {
