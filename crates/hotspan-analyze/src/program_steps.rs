@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn a_step_goes_from_one_optimizer_step_to_the_next() {
         let step = "Optimizer.step#SGD.step";
-        let found = trace(&[(1, step, 100, 110), (1, step, 210, 230), (2, step, 300, 310), (1, step, 330, 340)]);
+        let found =
+            trace(&[(1, step, 100, 110), (1, step, 210, 230), (2, step, 300, 310), (1, step, 330, 340)]);
         assert_eq!(times(&found), [(10, 120), (130, 110)]);
         assert_eq!(program_steps(&found).1, StepSource::Optimizer);
         // The first batch says when the first step began.

@@ -14,12 +14,8 @@ pub(super) fn operators(averages: &KeyAverages, limit: usize) -> Option<Table> {
     let mut table = averages.report();
     let operators =
         |row: &Average| !row.is_user_annotation && !OF_TORCH.iter().any(|name| row.key.starts_with(name));
-    let mut rows: Vec<_> = averages
-        .rows
-        .iter()
-        .zip(std::mem::take(&mut table.rows))
-        .filter(|(row, _)| operators(row))
-        .collect();
+    let mut rows: Vec<_> =
+        averages.rows.iter().zip(std::mem::take(&mut table.rows)).filter(|(row, _)| operators(row)).collect();
     rows.sort_by_key(|(row, _)| std::cmp::Reverse(row.self_cpu_time_total.max(row.self_device_time_total)));
     table.rows = rows.into_iter().map(|(_, cells)| cells).take(limit).collect();
     "Operators that cost most".clone_into(&mut table.title);
@@ -41,8 +37,11 @@ pub(super) fn operators(averages: &KeyAverages, limit: usize) -> Option<Table> {
 
 /// Ranges of `record_function`.
 pub(super) fn ranges(averages: &KeyAverages, whole: Duration, limit: usize) -> Option<Table> {
-    let is_users =
-        |row: &&Average| row.is_user_annotation && !OF_TORCH.iter().any(|name| row.key.starts_with(name));
+    let is_users = |row: &&Average| {
+        let is_of_torch = OF_TORCH.iter().any(|name| row.key.starts_with(name));
+        // torch.compile marks each of its own phases.
+        row.is_user_annotation && !is_of_torch && !row.key.contains("compile_id=")
+    };
     let mut rows: Vec<&Average> =
         averages.rows.iter().filter(is_users).filter(|row| row.cpu_time_total.0 > 0).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.cpu_time_total));

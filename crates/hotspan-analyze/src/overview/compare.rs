@@ -135,9 +135,10 @@ impl Comparison {
             ));
         }
         let changed = |faster: bool| {
-            let rows = self.parts.iter().filter(move |row| {
-                row.verdict == Verdict::Change && (row.after < row.before) == faster
-            });
+            let rows = self
+                .parts
+                .iter()
+                .filter(move |row| row.verdict == Verdict::Change && (row.after < row.before) == faster);
             rows.take(3)
                 .map(|row| {
                     let sign = if faster { "-" } else { "+" };
@@ -190,11 +191,7 @@ impl Comparison {
             cells.extend([percent(row.before, row.after), Cell::text(row.verdict.name())]);
             parts.add_row(cells);
         }
-        let named = [
-            ("Operators", &self.operators),
-            ("Functions", &self.functions),
-            ("Lines", &self.lines),
-        ];
+        let named = [("Operators", &self.operators), ("Functions", &self.functions), ("Lines", &self.lines)];
         let mut tables = vec![parts];
         for (name, diff) in named {
             let mut table = diff.report(TOP, false);
@@ -215,7 +212,9 @@ fn change_in_words(before: Duration, after: Duration) -> String {
         let ratio = after.0 as f64 / before.0 as f64;
         let percent = (ratio - 1.0) * 100.0;
         match percent {
-            percent if percent <= -0.5 => format!(": {:.0} % less ({:.2} times as fast)", -percent, 1.0 / ratio),
+            percent if percent <= -0.5 => {
+                format!(": {:.0} % less ({:.2} times as fast)", -percent, 1.0 / ratio)
+            }
             percent if percent >= 0.5 => format!(": {percent:.0} % more ({ratio:.2} times as long)"),
             _ => ": the same".to_owned(),
         }
@@ -229,8 +228,10 @@ mod tests {
     use crate::wall_time::Part;
 
     fn wall(parts: &[(Activity, i64)], samples: u64) -> WallTime {
-        let parts: Vec<Part> =
-            parts.iter().map(|(activity, time)| Part { activity: activity.clone(), time: Duration(*time) }).collect();
+        let parts: Vec<Part> = parts
+            .iter()
+            .map(|(activity, time)| Part { activity: activity.clone(), time: Duration(*time) })
+            .collect();
         WallTime { total: parts.iter().map(|part| part.time).sum(), parts, samples }
     }
 

@@ -8,8 +8,7 @@ use hotspan_store::{Duration, FrameId, FrameKind, FrameRow, SampleState, StackId
 
 use crate::call_tree::is_library;
 use crate::report::{Cell, Column, Table};
-use crate::wall_time::package;
-
+use crate::wall_time::{is_recorder, is_system_or_interpreter, package};
 
 /// The name of the thread that records.
 const OWN_THREAD: &str = "hotspan";
@@ -18,10 +17,19 @@ const OWN_THREAD: &str = "hotspan";
 pub(super) fn by_stack(trace: &Trace, main: Option<TrackId>) -> Vec<(StackId, Duration)> {
     let ours: Vec<bool> = trace.tracks().iter().map(|track| is_ours(trace, track.name)).collect();
     let mut weights: HashMap<StackId, Duration> = HashMap::new();
+    let profile = trace.profile();
+    let mut profiling: HashMap<StackId, bool> = HashMap::new();
+    let mut is_profiling = |stack: StackId| {
+        *profiling.entry(stack).or_insert_with(|| {
+            let mut frames = profile.stacks.frames(stack).map(|frame| profile.frames.row(frame));
+            let python = frames.find(|frame| frame.kind == FrameKind::Python);
+            python.is_some_and(|frame| is_recorder(trace.str(frame.file)))
+        })
+    };
     for sample in trace.profile().samples.rows() {
         let runs = matches!(sample.state, SampleState::Running | SampleState::Unknown);
         let counts = Some(sample.track) == main || (runs && !ours[sample.track.index()]);
-        if counts && sample.stack != StackId::NONE {
+        if counts && sample.stack != StackId::NONE && !is_profiling(sample.stack) {
             *weights.entry(sample.stack).or_default() += Duration(sample.weight.0.max(0));
         }
     }
@@ -30,7 +38,18 @@ pub(super) fn by_stack(trace: &Trace, main: Option<TrackId>) -> Vec<(StackId, Du
     rows
 }
 
-fn is_ours(trace: &Trace, name: Option<hotspan_store::StringId>) -> bool {
+/// The path of a library's file below the folder of libraries; other paths as they are.
+fn inside_library(file: &str) -> &str {
+    let installed = ["/site-packages/", "/dist-packages/"].iter().find_map(|place| file.split_once(place));
+    let standard = || {
+        let (_, rest) = file.split_once("/lib/python3")?;
+        rest.split_once('/')
+    };
+    installed.or_else(standard).map_or(file, |(_, inside)| inside)
+}
+
+/// Whether a thread is the one that records.
+pub(super) fn is_ours(trace: &Trace, name: Option<hotspan_store::StringId>) -> bool {
     name.is_some_and(|name| trace.str(name) == OWN_THREAD)
 }
 
@@ -63,7 +82,8 @@ pub(super) fn functions(
         let mut innermost = true;
         for frame in profile.stacks.frames(stack).map(|frame| functions[frame.index()]) {
             let row = profile.frames.row(frame);
-            if row.kind == FrameKind::Native && is_glue(trace.str(row.file)) {
+            let file = trace.str(row.file);
+            if is_recorder(file) || (row.kind == FrameKind::Native && is_glue(file)) {
                 continue;
             }
             let time = times.entry(frame).or_default();
@@ -90,7 +110,7 @@ pub(super) fn functions(
         let row = profile.frames.row(frame);
         let file = trace.str(row.file);
         let place = match row.kind {
-            FrameKind::Python => format!("{file}:{}", row.first_line),
+            FrameKind::Python => format!("{}:{}", inside_library(file), row.first_line),
             FrameKind::Native => package(file),
             FrameKind::Builtin => "built-in".to_owned(),
         };
@@ -107,7 +127,7 @@ pub(super) fn functions(
 
 /// The kernel, the C library and the interpreter run what others ask for: what they do is the caller's own time.
 fn is_glue(file: &str) -> bool {
-    file.is_empty() || file == "[kernel]" || crate::wall_time::is_system_or_interpreter(file)
+    file.is_empty() || file == "[kernel]" || is_system_or_interpreter(file)
 }
 
 /// Lines of the program's own files: the time of all they called is theirs.
@@ -124,7 +144,11 @@ pub(super) fn lines(
         let users = frames.find(|&frame| {
             let row = profile.frames.row(frame);
             let file = trace.str(row.file);
-            row.kind == FrameKind::Python && row.line > 0 && !is_library(file) && !file.starts_with('<')
+            row.kind == FrameKind::Python
+                && row.line > 0
+                && !is_library(file)
+                && !file.starts_with('<')
+                && !is_recorder(file)
         });
         if let Some(frame) = users {
             let row = profile.frames.row(frame);

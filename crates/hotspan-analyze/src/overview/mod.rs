@@ -115,7 +115,8 @@ impl Overview {
     #[must_use]
     pub fn report(&self) -> Vec<Table> {
         let wall_time = self.wall_time.iter().map(WallTime::report);
-        let tables = std::iter::once(self.facts_table()).chain(wall_time).chain(self.sections.iter().cloned());
+        let tables =
+            std::iter::once(self.facts_table()).chain(wall_time).chain(self.sections.iter().cloned());
         tables.filter(|table| !table.rows.is_empty()).collect()
     }
 }

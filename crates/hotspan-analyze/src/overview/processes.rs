@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use hotspan_store::{Duration, Ident, ProcessId, SampleState, Timestamp, Trace, TrackId};
 
+use crate::overview::hot::is_ours;
 use crate::overview::memory::process_peaks;
 use crate::report::{Cell, Column, Table};
 
@@ -11,7 +12,6 @@ struct Sums {
     first: Option<Timestamp>,
     last: Timestamp,
     running: Duration,
-    waiting: Duration,
     threads: Vec<TrackId>,
     is_loader: bool,
 }
@@ -21,15 +21,13 @@ pub(super) fn processes(trace: &Trace, main: Option<TrackId>) -> Option<Table> {
     let profile = trace.profile();
     let mut sums: HashMap<ProcessId, Sums> = HashMap::new();
     let mut loader_stacks: HashMap<hotspan_store::StackId, bool> = HashMap::new();
-    for sample in profile.samples.rows() {
+    for sample in profile.samples.rows().filter(|row| !is_ours(trace, trace.track(row.track).name)) {
         let entry = sums.entry(trace.track(sample.track).process).or_default();
         let end = sample.time.plus(sample.weight);
         entry.first = Some(entry.first.map_or(sample.time, |first| first.min(sample.time)));
         entry.last = entry.last.max(end);
         if matches!(sample.state, SampleState::Running | SampleState::Unknown) {
             entry.running += sample.weight;
-        } else {
-            entry.waiting += sample.weight;
         }
         if !entry.threads.contains(&sample.track) {
             entry.threads.push(sample.track);
@@ -79,7 +77,7 @@ pub(super) fn processes(trace: &Trace, main: Option<TrackId>) -> Option<Table> {
             Cell::text(what),
             Cell::Duration(alive),
             Cell::Duration(sums.running),
-            Cell::share(sums.running, sums.running + sums.waiting),
+            Cell::share(sums.running, alive),
             Cell::Count(sums.threads.len() as u64),
             peak.map_or(Cell::Missing, |peak| Cell::Bytes(peak.bytes)),
         ]);

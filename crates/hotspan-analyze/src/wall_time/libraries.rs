@@ -1,11 +1,13 @@
 //! What a stack says about the thread: whose code it is in, Python's own or that of a native library, and whether it imports or
 //! waits for something in particular.
 
-use hotspan_store::{FrameKind, StackId, Trace};
+use hotspan_store::{FrameKind, FrameRow, StackId, Trace};
 
 /// What a thread was doing, by its stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
+    /// Recording.
+    Profiling,
     /// Running the import system, or what it imports.
     Importing,
     /// In the wait of an event loop.
@@ -38,6 +40,12 @@ const KERNEL: &str = "[kernel]";
 pub(super) fn doing(trace: &Trace, stack: StackId) -> Doing {
     let profile = trace.profile();
     let frames = || profile.stacks.frames(stack).map(|frame| profile.frames.row(frame));
+    let python = frames().find(|frame| frame.kind == FrameKind::Python);
+    let native = frames().take_while(|frame| frame.kind == FrameKind::Native);
+    let is_recorder = |frame: FrameRow| is_recorder(trace.str(frame.file));
+    if python.is_some_and(is_recorder) || native.into_iter().any(is_recorder) {
+        return Doing::Profiling;
+    }
     let imports = frames().any(|frame| {
         frame.kind == FrameKind::Python
             && trace.str(frame.name) == "_find_and_load"
@@ -57,6 +65,14 @@ pub(super) fn doing(trace: &Trace, stack: StackId) -> Doing {
         // Native code that waits outside of any call waits for a page of memory.
         None => Doing::Code { library, waits: !is_native },
     }
+}
+
+/// Whether a file is part of what records a program from the inside.
+pub(crate) fn is_recorder(file: &str) -> bool {
+    const OWN: [&str; 4] =
+        ["hotspan/_agent.py", "hotspan/_bootstrap.py", "_inject/sitecustomize.py", "hotspan/_core.abi3.so"];
+    OWN.iter()
+        .any(|own| file.strip_suffix(own).is_some_and(|folder| folder.is_empty() || folder.ends_with('/')))
 }
 
 /// The first library that is not the system's, from the innermost frame to the first Python frame; `None` for the interpreter.
@@ -99,6 +115,11 @@ pub(crate) fn package(path: &str) -> String {
         let first = inside.split('/').next().unwrap_or(inside);
         // What a wheel bundles lies beside the package: numpy.libs, pillow.libs.
         let package = first.strip_suffix(".libs").unwrap_or(first);
+        // A version may be part of the folder's name.
+        let package = match package.split_once('-') {
+            Some((name, version)) if version.starts_with(|first: char| first.is_ascii_digit()) => name,
+            _ => package,
+        };
         return package
             .split(".cpython-")
             .next()
@@ -130,6 +151,7 @@ mod tests {
             ("/v/lib/python3.11/site-packages/numpy.libs/libopenblas64_p-r0.3.so", "numpy"),
             ("/v/lib/python3.11/site-packages/tokenizers/tokenizers.abi3.so", "tokenizers"),
             ("/v/lib/python3.11/site-packages/_brotli.cpython-311-x86_64-linux-gnu.so", "_brotli"),
+            ("/v/lib/python3.11/site-packages/torch-2.9.0.libs/libgomp.so.1", "torch"),
             ("/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so", "_json"),
             ("/usr/lib/x86_64-linux-gnu/libz.so.1.2.13", "libz"),
         ];

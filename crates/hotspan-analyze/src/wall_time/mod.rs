@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::report::{Cell, Column, Table};
 use libraries::{Doing, doing};
-pub(crate) use libraries::{is_system_or_interpreter, package};
+pub(crate) use libraries::{is_recorder, is_system_or_interpreter, package};
 use paint::Timeline;
 
 /// The metadata key under which a recording of a whole program says which thread and time it is about.
@@ -106,9 +106,7 @@ pub fn wall_time(trace: &Trace) -> Option<WallTime> {
     };
     let mut timeline = Timeline::new(begin, end, Activity::StartAndExit);
 
-    let mut samples: Vec<SampleRow> =
-        trace.profile().samples.rows().filter(|row| row.track == main).collect();
-    samples.sort_by_key(|row| row.time);
+    let samples = samples_of(trace, main);
     paint_samples(trace, &samples, &mut timeline);
 
     let spans = HostSpans::of(trace, main);
@@ -128,6 +126,22 @@ pub fn wall_time(trace: &Trace) -> Option<WallTime> {
         timeline.totals().into_iter().map(|(activity, time)| Part { activity, time }).collect();
     parts.sort_by(|left, right| (right.time, &left.activity).cmp(&(left.time, &right.activity)));
     Some(WallTime { total: end.since(begin), parts, samples: samples.len() as u64 })
+}
+
+/// When the main thread was importing modules, as far as samples tell; in order of time.
+pub(crate) fn importing(trace: &Trace) -> Vec<(Timestamp, Timestamp)> {
+    let Some(main) = program_thread(trace) else { return Vec::new() };
+    let (first, length) = trace.window();
+    let mut timeline = Timeline::new(first, first.plus(length), Activity::StartAndExit);
+    paint_samples(trace, &samples_of(trace, main), &mut timeline);
+    timeline.when(&Activity::Importing)
+}
+
+fn samples_of(trace: &Trace, track: TrackId) -> Vec<SampleRow> {
+    let mut samples: Vec<SampleRow> =
+        trace.profile().samples.rows().filter(|row| row.track == track).collect();
+    samples.sort_by_key(|row| row.time);
+    samples
 }
 
 /// The thread that the wall time is about.
@@ -178,6 +192,7 @@ fn paint_samples(trace: &Trace, samples: &[SampleRow], timeline: &mut Timeline) 
         let end = after.unwrap_or(sample.time.plus(half));
         let doing = known.entry(sample.stack).or_insert_with(|| doing(trace, sample.stack));
         let activity = match (sample.state, &*doing) {
+            (_, Doing::Profiling) => Activity::Profiler,
             (_, Doing::Importing) => Activity::Importing,
             (SampleState::Io, _) => Activity::Io,
             (SampleState::Sleep, _) => Activity::Sleeping,

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use hotspan_collect::{clock, launch};
 use hotspan_analyze::TreeOptions;
+use hotspan_collect::{clock, launch};
 use hotspan_formats::export::flamegraph::Flamegraph;
 use hotspan_formats::export::hotspan::Hotspan;
 use hotspan_formats::save;

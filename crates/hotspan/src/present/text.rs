@@ -94,7 +94,7 @@ pub(super) fn cut(text: &str, widest: usize) -> String {
         return text.to_owned();
     }
     let kept = widest.saturating_sub(3);
-    if text.starts_with('/') {
+    if text.starts_with('/') || text.starts_with("...") || (text.contains(".py:") && !text.contains(' ')) {
         format!("...{}", text.chars().skip(length - kept).collect::<String>())
     } else {
         format!("{}...", text.chars().take(kept).collect::<String>())
@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn wide_tables_are_cut_to_fit() {
         let mut table = Table::new("Lines");
-        table.columns = vec![Column::text("name", "Name"), Column::text("place", "Place"), Column::count("n", "N")];
+        table.columns =
+            vec![Column::text("name", "Name"), Column::text("place", "Place"), Column::count("n", "N")];
         let path = format!("/{}/file.py:12", "folder/".repeat(9));
         table.add_row(vec![Cell::text(&"f".repeat(70)), Cell::text(&path), Cell::Count(123)]);
         let text = render_within(&table, 60);
