@@ -100,7 +100,11 @@ impl<'a> Context<'a> {
 
     /// What gains are a percentage of.
     pub(crate) fn basis(&self) -> &'static str {
-        if self.steps.is_empty() { "wall time" } else { "step time" }
+        match (self.steps.is_empty(), self.trace.metadata().get(RUN_KEY).is_some()) {
+            (false, _) => "step time",
+            (true, true) => "the time from the first to the last operator",
+            (true, false) => "wall time",
+        }
     }
 
     /// How many steps rules look at; one where none are marked.

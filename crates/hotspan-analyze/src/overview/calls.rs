@@ -29,7 +29,6 @@ pub(super) fn operators(averages: &KeyAverages, limit: usize) -> Option<Table> {
             "self_device_time_total",
             "self_cpu_memory_usage",
             "count",
-            "flops_per_second",
         ],
     );
     (!table.rows.is_empty()).then_some(table)

@@ -1,17 +1,22 @@
 //! Two runs of a program side by side: wall time and its parts, steps, operators, functions, lines and findings.
 //!
-//! Where both runs have steps, their spread tells change from noise ([`crate::diff`]). The parts of the wall time come from one
-//! run each: a part has changed when the difference exceeds what sampling can miss by and a twentieth of the wall time.
+//! Where both runs have steps, their spread tells change from noise for steps and operators ([`crate::diff`]). The parts of the
+//! wall time, functions and lines come from samples of one run each: one has changed when the difference exceeds what sampling
+//! can miss by, a hundredth of the wall time, and the third by which the same work may differ on a busy machine.
 
-use hotspan_store::{Duration, Trace};
+use hashbrown::HashMap;
+use hotspan_store::{Duration, StackId, Trace};
 
 use crate::advice::{Selection, advise};
 use crate::diff::{By, Diff, DiffRow, Verdict, diff};
+use crate::overview::hot::{self, HotRow};
 use crate::report::{Cell, Column, Table};
-use crate::wall_time::{Activity, WallTime, wall_time};
+use crate::wall_time::{Activity, WallTime, program_thread, wall_time};
 
-/// A difference below this share of the wall time may come from anything else on the machine.
-const NOISE_SHARE: i64 = 20;
+/// A difference below this part of the wall time is noise.
+const LEAST_OF_WHOLE: i64 = 100;
+/// A difference below this part of the larger time is noise.
+const LEAST_OF_PART: i64 = 3;
 /// Rows of each table.
 const TOP: usize = 10;
 
@@ -28,6 +33,21 @@ pub struct PartChange {
     pub verdict: Verdict,
 }
 
+/// A function or a line in both runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotChange {
+    /// The function.
+    pub name: String,
+    /// Where it is.
+    pub place: String,
+    /// Its own time in the first run; of a line, with all it called.
+    pub before: Duration,
+    /// In the second.
+    pub after: Duration,
+    /// Whether the difference is more than noise.
+    pub verdict: Verdict,
+}
+
 /// Two runs.
 #[derive(Clone, Debug)]
 pub struct Comparison {
@@ -39,10 +59,10 @@ pub struct Comparison {
     pub step: Option<(DiffRow, (u64, u64))>,
     /// Operators.
     pub operators: Diff,
-    /// Python functions.
-    pub functions: Diff,
-    /// Lines of Python.
-    pub lines: Diff,
+    /// Functions, largest difference first.
+    pub functions: Vec<HotChange>,
+    /// Lines of the program, largest difference first.
+    pub lines: Vec<HotChange>,
     /// Rules that found something in the first run only.
     pub findings_gone: Vec<&'static str>,
     /// Rules that found something in the second run only.
@@ -64,12 +84,17 @@ pub fn compare(before: &Trace, after: &Trace) -> Comparison {
     let only = |left: &[&'static str], right: &[&'static str]| -> Vec<&'static str> {
         left.iter().copied().filter(|rule| !right.contains(rule)).collect()
     };
+    let scales = walls.as_ref().map(|(before, after)| (Scale::of(before), Scale::of(after)));
+    let hot = |rows: fn(&Trace, &[(StackId, Duration)]) -> Vec<HotRow>| {
+        let of = |trace: &Trace| rows(trace, &hot::by_stack(trace, program_thread(trace)));
+        scales.map(|scales| hot_changes(of(before), of(after), scales)).unwrap_or_default()
+    };
     Comparison {
         wall_time: walls.as_ref().map(|(before, after)| (before.total, after.total)),
         parts: walls.map(|(before, after)| parts(&before, &after)).unwrap_or_default(),
         step,
-        functions: diff(before, after, By::Function),
-        lines: diff(before, after, By::Line),
+        functions: hot(hot::functions),
+        lines: hot(hot::lines),
         operators,
         findings_gone: only(&found_before, &found_after),
         findings_new: only(&found_after, &found_before),
@@ -87,7 +112,7 @@ fn parts(before: &WallTime, after: &WallTime) -> Vec<PartChange> {
     let mut rows: Vec<PartChange> = activities
         .map(|activity| {
             let (left, right) = (time(before, &activity), time(after, &activity));
-            let verdict = verdict((before, left), (after, right));
+            let verdict = verdict((Scale::of(before), left), (Scale::of(after), right));
             PartChange { activity, before: left, after: right, verdict }
         })
         .collect();
@@ -95,14 +120,48 @@ fn parts(before: &WallTime, after: &WallTime) -> Vec<PartChange> {
     rows
 }
 
-fn verdict(before: (&WallTime, Duration), after: (&WallTime, Duration)) -> Verdict {
+/// What a time of a run is judged by.
+#[derive(Clone, Copy, Debug)]
+struct Scale {
+    total: Duration,
+    /// How much time a sample stands for.
+    period: f64,
+}
+
+impl Scale {
+    fn of(wall: &WallTime) -> Self {
+        Self { total: wall.total, period: wall.total.0 as f64 / wall.samples.max(1) as f64 }
+    }
+}
+
+fn verdict(before: (Scale, Duration), after: (Scale, Duration)) -> Verdict {
     let difference = (after.1 - before.1).0.saturating_abs();
-    let least = before.0.total.min(after.0.total).0 / NOISE_SHARE;
+    let of_whole = before.0.total.min(after.0.total).0 / LEAST_OF_WHOLE;
+    let of_part = before.1.max(after.1).0 / LEAST_OF_PART;
     // A count of n samples is off by the square root of n; twice that in 1 of 20 cases.
-    let period = |wall: &WallTime| wall.total.0 as f64 / wall.samples.max(1) as f64;
-    let variance = period(before.0) * before.1.0 as f64 + period(after.0) * after.1.0 as f64;
-    let is_change = difference > least && difference as f64 > 2.0 * variance.sqrt();
+    let variance = before.0.period * before.1.0 as f64 + after.0.period * after.1.0 as f64;
+    let is_change = difference > of_whole.max(of_part) && difference as f64 > 2.0 * variance.sqrt();
     if is_change { Verdict::Change } else { Verdict::Noise }
+}
+
+fn hot_changes(before: Vec<HotRow>, after: Vec<HotRow>, scales: (Scale, Scale)) -> Vec<HotChange> {
+    let mut rows: HashMap<(String, String), (Duration, Duration)> = HashMap::new();
+    for row in before {
+        rows.entry((row.name, row.place)).or_default().0 += row.own;
+    }
+    for row in after {
+        rows.entry((row.name, row.place)).or_default().1 += row.own;
+    }
+    let change = |((name, place), (before, after))| {
+        let verdict = verdict((scales.0, before), (scales.1, after));
+        HotChange { name, place, before, after, verdict }
+    };
+    let mut changes: Vec<HotChange> = rows.into_iter().map(change).collect();
+    changes.sort_by(|left, right| {
+        let size = |row: &HotChange| (row.after - row.before).0.saturating_abs();
+        (size(right), &left.name, &left.place).cmp(&(size(left), &right.name, &right.place))
+    });
+    changes
 }
 
 fn percent(before: Duration, after: Duration) -> Cell {
@@ -191,17 +250,38 @@ impl Comparison {
             cells.extend([percent(row.before, row.after), Cell::text(row.verdict.name())]);
             parts.add_row(cells);
         }
-        let named = [("Operators", &self.operators), ("Functions", &self.functions), ("Lines", &self.lines)];
         let mut tables = vec![parts];
-        for (name, diff) in named {
-            let mut table = diff.report(TOP, false);
-            table.title = format!("{name}: {}", table.title.to_lowercase());
-            tables.push(table);
-        }
+        let mut operators = self.operators.report(TOP, false);
+        operators.title = format!("Operators: {}", operators.title.to_lowercase());
+        // `hotspan diff` has the calls too; here names are worth more.
+        operators.columns.truncate(6);
+        operators.rows.iter_mut().for_each(|row| row.truncate(6));
+        tables.push(operators);
         // The first row of a comparison is its total.
         tables.retain(|table| table.rows.len() > 1);
+        tables.extend(hot_table("Functions that changed", "Function", &self.functions));
+        tables.extend(hot_table("Lines that changed", "In", &self.lines));
         tables
     }
+}
+
+fn hot_table(title: &str, name: &str, rows: &[HotChange]) -> Option<Table> {
+    let mut table = Table::new(title);
+    table.columns = vec![
+        Column::duration("before", "Before"),
+        Column::duration("after", "After"),
+        Column::duration("change", "Change"),
+        Column::percent("change_percent", "Change %"),
+        Column::text("function", name),
+        Column::text("place", "Where"),
+    ];
+    for row in rows.iter().filter(|row| row.verdict == Verdict::Change).take(TOP) {
+        let mut cells: Vec<Cell> =
+            [row.before, row.after, row.after - row.before].map(Cell::Duration).to_vec();
+        cells.extend([percent(row.before, row.after), Cell::text(&row.name), Cell::text(&row.place)]);
+        table.add_row(cells);
+    }
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// `5.100 s, then 3.200 s: 37 % less (1.6 times as fast)`.

@@ -8,7 +8,7 @@ use hotspan_store::{Duration, FrameId, FrameKind, FrameRow, SampleState, StackId
 
 use crate::call_tree::is_library;
 use crate::report::{Cell, Column, Table};
-use crate::wall_time::{is_recorder, is_system_or_interpreter, package};
+use crate::wall_time::{is_importing, is_recorder, is_system_or_interpreter, package};
 
 /// The name of the thread that records.
 const OWN_THREAD: &str = "hotspan";
@@ -53,19 +53,19 @@ pub(super) fn is_ours(trace: &Trace, name: Option<hotspan_store::StringId>) -> b
     name.is_some_and(|name| trace.str(name) == OWN_THREAD)
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Times {
-    own: Duration,
-    total: Duration,
+/// The time of a function or a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HotRow {
+    pub(super) name: String,
+    /// File and line, or the package of native code.
+    pub(super) place: String,
+    /// While it was innermost; for a line, with all it called.
+    pub(super) own: Duration,
+    pub(super) total: Duration,
 }
 
-/// Functions by their own time. Their share is that of the wall time, so threads side by side may exceed it.
-pub(super) fn functions(
-    trace: &Trace,
-    stacks: &[(StackId, Duration)],
-    whole: Duration,
-    limit: usize,
-) -> Option<Table> {
+/// Functions by their own time, outside of imports: those have a part of their own, and lines show which cost most.
+pub(super) fn functions(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
     let profile = trace.profile();
     // Frames that differ only in the line being executed are one function.
     let mut firsts: HashMap<FrameRow, FrameId> = HashMap::new();
@@ -75,9 +75,9 @@ pub(super) fn functions(
         .enumerate()
         .map(|(index, row)| *firsts.entry(FrameRow { line: 0, ..row }).or_insert(FrameId::at(index)))
         .collect();
-    let mut times: HashMap<FrameId, Times> = HashMap::new();
+    let mut times: HashMap<FrameId, (Duration, Duration)> = HashMap::new();
     let mut seen = HashSet::new();
-    for &(stack, weight) in stacks {
+    for &(stack, weight) in stacks.iter().filter(|&&(stack, _)| !is_importing(trace, stack)) {
         seen.clear();
         let mut innermost = true;
         for frame in profile.stacks.frames(stack).map(|frame| functions[frame.index()]) {
@@ -88,25 +88,16 @@ pub(super) fn functions(
             }
             let time = times.entry(frame).or_default();
             if std::mem::take(&mut innermost) {
-                time.own += weight;
+                time.0 += weight;
             }
             if seen.insert(frame) {
-                time.total += weight;
+                time.1 += weight;
             }
         }
     }
-    let mut rows: Vec<(FrameId, Times)> = times.into_iter().filter(|(_, time)| time.own.0 > 0).collect();
-    rows.sort_unstable_by_key(|&(frame, time)| (std::cmp::Reverse((time.own, time.total)), frame));
-    rows.truncate(limit);
-    let mut table = Table::new("Functions that cost most");
-    table.columns = vec![
-        Column::duration("own", "Own"),
-        Column::percent("own_share", "Own %"),
-        Column::duration("total", "Total"),
-        Column::text("function", "Function"),
-        Column::text("place", "Where"),
-    ];
-    for (frame, time) in rows {
+    let mut rows: Vec<_> = times.into_iter().filter(|(_, (own, _))| own.0 > 0).collect();
+    rows.sort_unstable_by_key(|&(frame, times)| (std::cmp::Reverse(times), frame));
+    let row = |(frame, (own, total)): (FrameId, (Duration, Duration))| {
         let row = profile.frames.row(frame);
         let file = trace.str(row.file);
         let place = match row.kind {
@@ -114,15 +105,9 @@ pub(super) fn functions(
             FrameKind::Native => package(file),
             FrameKind::Builtin => "built-in".to_owned(),
         };
-        table.add_row(vec![
-            Cell::Duration(time.own),
-            Cell::share(time.own, whole),
-            Cell::Duration(time.total),
-            Cell::text(trace.str(row.name)),
-            Cell::Text(place),
-        ]);
-    }
-    (!table.rows.is_empty()).then_some(table)
+        HotRow { name: trace.str(row.name).to_owned(), place, own, total }
+    };
+    rows.into_iter().map(row).collect()
 }
 
 /// The kernel, the C library and the interpreter run what others ask for: what they do is the caller's own time.
@@ -131,33 +116,56 @@ fn is_glue(file: &str) -> bool {
 }
 
 /// Lines of the program's own files: the time of all they called is theirs.
-pub(super) fn lines(
-    trace: &Trace,
-    stacks: &[(StackId, Duration)],
-    whole: Duration,
-    limit: usize,
-) -> Option<Table> {
+pub(super) fn lines(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
     let profile = trace.profile();
+    let is_users = |frame: FrameId| {
+        let row = profile.frames.row(frame);
+        let file = trace.str(row.file);
+        let is_file = file.ends_with(".py") || file.contains('/');
+        row.kind == FrameKind::Python && row.line > 0 && is_file && !is_library(file) && !is_recorder(file)
+    };
     let mut times: HashMap<(hotspan_store::StringId, u32), (Duration, FrameId)> = HashMap::new();
     for &(stack, weight) in stacks {
-        let mut frames = profile.stacks.frames(stack);
-        let users = frames.find(|&frame| {
-            let row = profile.frames.row(frame);
-            let file = trace.str(row.file);
-            row.kind == FrameKind::Python
-                && row.line > 0
-                && !is_library(file)
-                && !file.starts_with('<')
-                && !is_recorder(file)
-        });
-        if let Some(frame) = users {
+        if let Some(frame) = profile.stacks.frames(stack).find(|&frame| is_users(frame)) {
             let row = profile.frames.row(frame);
             times.entry((row.file, row.line)).or_insert((Duration::ZERO, frame)).0 += weight;
         }
     }
     let mut rows: Vec<_> = times.into_iter().collect();
     rows.sort_unstable_by_key(|&((file, line), (time, _))| (std::cmp::Reverse(time), file, line));
-    rows.truncate(limit);
+    let row = |((file, line), (time, frame)): ((hotspan_store::StringId, u32), (Duration, FrameId))| HotRow {
+        name: trace.str(profile.frames.row(frame).name).to_owned(),
+        place: format!("{}:{line}", trace.str(file)),
+        own: time,
+        total: time,
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// Functions as a table. Their share is that of the wall time, which threads side by side may exceed.
+pub(super) fn function_table(rows: &[HotRow], whole: Duration) -> Option<Table> {
+    let mut table = Table::new("Functions that cost most");
+    table.columns = vec![
+        Column::duration("own", "Own"),
+        Column::percent("own_share", "Own %"),
+        Column::duration("total", "Total"),
+        Column::text("function", "Function"),
+        Column::text("place", "Where"),
+    ];
+    for row in rows {
+        table.add_row(vec![
+            Cell::Duration(row.own),
+            Cell::share(row.own, whole),
+            Cell::Duration(row.total),
+            Cell::text(&row.name),
+            Cell::text(&row.place),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// Lines as a table.
+pub(super) fn line_table(rows: &[HotRow], whole: Duration) -> Option<Table> {
     let mut table = Table::new("Lines of the program that cost most");
     table.columns = vec![
         Column::duration("time", "Time"),
@@ -165,12 +173,12 @@ pub(super) fn lines(
         Column::text("line", "Line"),
         Column::text("function", "Function"),
     ];
-    for ((file, line), (time, frame)) in rows {
+    for row in rows {
         table.add_row(vec![
-            Cell::Duration(time),
-            Cell::share(time, whole),
-            Cell::Text(format!("{}:{line}", trace.str(file))),
-            Cell::text(trace.str(profile.frames.row(frame).name)),
+            Cell::Duration(row.own),
+            Cell::share(row.own, whole),
+            Cell::text(&row.place),
+            Cell::text(&row.name),
         ]);
     }
     (!table.rows.is_empty()).then_some(table)

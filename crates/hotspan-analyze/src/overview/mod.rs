@@ -51,8 +51,8 @@ pub fn overview(trace: &Trace) -> Overview {
     let averages = KeyAverages::compute(trace, &GroupBy::default());
     let sections = [
         steps::steps(trace),
-        hot::lines(trace, &stacks, whole, TOP),
-        hot::functions(trace, &stacks, whole, TOP),
+        hot::line_table(top(&hot::lines(trace, &stacks)), whole),
+        hot::function_table(top(&hot::functions(trace, &stacks)), whole),
         calls::recorded_lines(trace, TOP),
         calls::ranges(&averages, whole, TOP),
         calls::operators(&averages, TOP),
@@ -69,6 +69,10 @@ pub fn overview(trace: &Trace) -> Overview {
         sections: sections.into_iter().flatten().collect(),
         wall_time,
     }
+}
+
+fn top<T>(rows: &[T]) -> &[T] {
+    &rows[..rows.len().min(TOP)]
 }
 
 fn missing(trace: &Trace, wall_time: Option<&WallTime>) -> Vec<String> {

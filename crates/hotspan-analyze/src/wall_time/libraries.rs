@@ -46,12 +46,7 @@ pub(super) fn doing(trace: &Trace, stack: StackId) -> Doing {
     if python.is_some_and(is_recorder) || native.into_iter().any(is_recorder) {
         return Doing::Profiling;
     }
-    let imports = frames().any(|frame| {
-        frame.kind == FrameKind::Python
-            && trace.str(frame.name) == "_find_and_load"
-            && trace.str(frame.file).starts_with("<frozen importlib")
-    });
-    if imports {
+    if is_importing(trace, stack) {
         return Doing::Importing;
     }
     let library = library_of(trace, stack);
@@ -67,12 +62,24 @@ pub(super) fn doing(trace: &Trace, stack: StackId) -> Doing {
     }
 }
 
-/// Whether a file is part of what records a program from the inside.
+/// Whether the import system is in a stack.
+pub(crate) fn is_importing(trace: &Trace, stack: StackId) -> bool {
+    let profile = trace.profile();
+    profile.stacks.frames(stack).map(|frame| profile.frames.row(frame)).any(|frame| {
+        frame.kind == FrameKind::Python
+            && trace.str(frame.name) == "_find_and_load"
+            && trace.str(frame.file).starts_with("<frozen importlib")
+    })
+}
+
+/// Whether a file is part of what records a program from the inside: the agent, the core, the hooks built for this torch.
 pub(crate) fn is_recorder(file: &str) -> bool {
-    const OWN: [&str; 4] =
-        ["hotspan/_agent.py", "hotspan/_bootstrap.py", "_inject/sitecustomize.py", "hotspan/_core.abi3.so"];
-    OWN.iter()
-        .any(|own| file.strip_suffix(own).is_some_and(|folder| folder.is_empty() || folder.ends_with('/')))
+    const OWN: [&str; 3] = ["hotspan/_agent.py", "hotspan/_bootstrap.py", "_inject/sitecustomize.py"];
+    let is_library = file.contains(".so") && file.contains("/hotspan/");
+    is_library
+        || OWN.iter().any(|own| {
+            file.strip_suffix(own).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+        })
 }
 
 /// The first library that is not the system's, from the innermost frame to the first Python frame; `None` for the interpreter.

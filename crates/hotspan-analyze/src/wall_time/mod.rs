@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::report::{Cell, Column, Table};
 use libraries::{Doing, doing};
-pub(crate) use libraries::{is_recorder, is_system_or_interpreter, package};
+pub(crate) use libraries::{is_importing, is_recorder, is_system_or_interpreter, package};
 use paint::Timeline;
 
 /// The metadata key under which a recording of a whole program says which thread and time it is about.
