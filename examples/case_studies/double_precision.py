@@ -20,7 +20,7 @@ def main(fixed: bool, end_of_step: Callable[[], object] = lambda: None, steps: i
     """Classify some pictures, a few times."""
     dtype = torch.float32 if fixed else torch.float64
     model = torchvision.models.resnet18().to(dtype).eval()
-    pictures = torch.randn(2, 3, 32, 32, dtype=dtype)
+    pictures = torch.randn(4, 3, 64, 64, dtype=dtype)
     with torch.inference_mode():
         for _ in range(steps):
             model(pictures)

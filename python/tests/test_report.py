@@ -20,9 +20,9 @@ CASES = REPOSITORY / "examples" / "case_studies"
 AROUND = {"importing modules", "start, exit, not recorded", "garbage collection"}
 #: What the advice calls the cause, and what the mended version spends less time in. The steps make it seconds.
 STUDIES = {
-    "double_precision": ({"fp64-slow-path"}, "torch operators (CPU)", 40),
-    "masking": ({"numpy-round-trip"}, "native code: numpy", 30),
-    "picture_transforms": ({"data-loading-bound", "per-sample-transforms"}, "DataLoader", 12),
+    "double_precision": ({"fp64-slow-path"}, "torch operators (CPU)", 16),
+    "masking": ({"numpy-round-trip"}, "native code: numpy", 15),
+    "picture_transforms": ({"data-loading-bound", "per-sample-transforms"}, "DataLoader", 8),
 }
 
 
@@ -51,9 +51,7 @@ def test_wall_time_adds_up_and_names_what_the_program_does(name: str, tmp_path: 
     about = AROUND - {expected}
     longest = max((part for part in parts if part not in about), key=lambda part: parts[part]["time"])
     assert longest == expected, parts
-    assert (tmp_path / "program.svg").read_text().startswith("<?xml") or "<svg" in (
-        tmp_path / "program.svg"
-    ).read_text(errors="replace")
+    assert "<svg" in (tmp_path / "program.svg").read_text()
     # The recorder is no part of the program.
     for section in ("Functions that cost most", "Lines of the program that cost most"):
         assert "hotspan/_" not in json.dumps(found["report"].get(section, []))

@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 
-use hotspan_store::{Duration, SpanId, Timestamp, Trace};
+use hotspan_store::{Duration, ProcessId, SpanId, Timestamp, Trace};
 use serde_json::Value;
 
 use crate::advice::device::{Work, device_work};
@@ -19,7 +19,7 @@ use crate::launches::Launches;
 use crate::nesting::{Innermost, Nesting};
 use crate::program_steps::{StepSource, program_steps};
 use crate::summary::Step;
-use crate::wall_time::{RUN_KEY, importing};
+use crate::wall_time::{RUN_KEY, importing, program_thread};
 use crate::warm_up::warm_up;
 
 /// Threads and cores as the recording noted them.
@@ -51,6 +51,8 @@ pub(crate) struct Context<'a> {
     first_child: Vec<u32>,
     children: Vec<SpanId>,
     inside_call: Vec<bool>,
+    /// The process of a whole program: what its children do is not what its steps wait for.
+    process: Option<ProcessId>,
     sources: Sources,
     launches: OnceCell<Launches>,
     has_device: OnceCell<bool>,
@@ -83,6 +85,10 @@ impl<'a> Context<'a> {
             first_child,
             children,
             inside_call: Vec::new(),
+            process: is_run(trace)
+                .then(|| program_thread(trace))
+                .flatten()
+                .map(|main| trace.track(main).process),
             sources: Sources::of(trace),
             launches: OnceCell::new(),
             has_device: OnceCell::new(),
@@ -100,7 +106,7 @@ impl<'a> Context<'a> {
 
     /// What gains are a percentage of.
     pub(crate) fn basis(&self) -> &'static str {
-        match (self.steps.is_empty(), self.trace.metadata().get(RUN_KEY).is_some()) {
+        match (self.steps.is_empty(), is_run(self.trace)) {
             (false, _) => "step time",
             (true, true) => "the time from the first to the last operator",
             (true, false) => "wall time",
@@ -135,7 +141,11 @@ impl<'a> Context<'a> {
 
     /// Calls of operators in what rules look at, in order of time.
     pub(crate) fn calls(&self) -> impl Iterator<Item = SpanId> + '_ {
-        let wanted = |&span: &SpanId| self.is_call(span) && self.is_in_range(self.trace.spans().time(span));
+        let wanted = |&span: &SpanId| {
+            let track = self.trace.spans().track(span);
+            let is_programs = self.process.is_none_or(|process| self.trace.track(track).process == process);
+            is_programs && self.is_call(span) && self.is_in_range(self.trace.spans().time(span))
+        };
         self.nesting.order().iter().copied().filter(wanted)
     }
 
@@ -245,11 +255,16 @@ impl<'a> Context<'a> {
     }
 }
 
+/// Whether the trace is of a whole program, from its start to its end.
+fn is_run(trace: &Trace) -> bool {
+    trace.metadata().get(RUN_KEY).is_some()
+}
+
 /// What rules look at where there are no steps.
 fn without_steps(trace: &Trace, events: &Events) -> Vec<(Timestamp, Timestamp)> {
     let (begin, length) = trace.window();
     let whole = (begin, begin.plus(length));
-    if trace.metadata().get(RUN_KEY).is_none() {
+    if !is_run(trace) {
         return vec![whole];
     }
     let spans = trace.spans();

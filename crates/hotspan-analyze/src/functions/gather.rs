@@ -8,7 +8,7 @@ use hotspan_store::{Category, Duration, FrameId, FrameKind, SpanId, Trace};
 use super::{Calls, FunctionName, Functions};
 
 pub(super) fn gather(trace: &Trace) -> Functions {
-    if trace.profile().calls.len() > 0 {
+    if !trace.profile().calls.is_empty() {
         return from_calls(trace);
     }
     let found = from_spans(trace);

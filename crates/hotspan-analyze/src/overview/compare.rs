@@ -85,7 +85,7 @@ pub fn compare(before: &Trace, after: &Trace) -> Comparison {
         left.iter().copied().filter(|rule| !right.contains(rule)).collect()
     };
     let scales = walls.as_ref().map(|(before, after)| (Scale::of(before), Scale::of(after)));
-    let hot = |rows: fn(&Trace, &[(StackId, Duration)]) -> Vec<HotRow>| {
+    let hot = |rows: HotRows| {
         let of = |trace: &Trace| rows(trace, &hot::by_stack(trace, program_thread(trace)));
         scales.map(|scales| hot_changes(of(before), of(after), scales)).unwrap_or_default()
     };
@@ -119,6 +119,9 @@ fn parts(before: &WallTime, after: &WallTime) -> Vec<PartChange> {
     rows.sort_by_key(|row| std::cmp::Reverse((row.after - row.before).0.saturating_abs()));
     rows
 }
+
+/// How functions or lines are found in a trace.
+type HotRows = fn(&Trace, &[(StackId, Duration)]) -> Vec<HotRow>;
 
 /// What a time of a run is judged by.
 #[derive(Clone, Copy, Debug)]

@@ -110,9 +110,15 @@ pub(super) fn functions(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<Ho
     rows.into_iter().map(row).collect()
 }
 
-/// The kernel, the C library and the interpreter run what others ask for: what they do is the caller's own time.
+/// The kernel, the C library and the interpreter run what others ask for: what they do is the caller's own time. Threads of
+/// OpenMP spin while they wait for work, which is nobody's.
 fn is_glue(file: &str) -> bool {
-    file.is_empty() || file == "[kernel]" || is_system_or_interpreter(file)
+    const OPEN_MP: [&str; 3] = ["libgomp", "libiomp5", "libomp"];
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let is_open_mp = OPEN_MP
+        .iter()
+        .any(|library| name.strip_prefix(library).is_some_and(|rest| rest.starts_with(['.', '-'])));
+    file.is_empty() || file == "[kernel]" || is_open_mp || is_system_or_interpreter(file)
 }
 
 /// Lines of the program's own files: the time of all they called is theirs.
