@@ -16,6 +16,7 @@ fn everything() -> GroupBy {
         thread: true,
         device: true,
         python_functions: true,
+        event: false,
     }
 }
 

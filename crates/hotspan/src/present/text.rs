@@ -7,7 +7,7 @@ use super::shown;
 const WIDEST: usize = 80;
 
 pub(super) fn render(table: &Table) -> String {
-    lay_out(table, cells(table, WIDEST))
+    lay_out(table, &cells(table, WIDEST))
 }
 
 /// The same in lines of at most `limit` characters, as far as cutting words can do that.
@@ -38,7 +38,7 @@ pub(super) fn render_within(table: &Table, limit: usize) -> String {
             break;
         }
     }
-    lay_out(table, cells)
+    lay_out(table, &cells)
 }
 
 fn cells(table: &Table, widest: usize) -> Vec<Vec<String>> {
@@ -54,8 +54,8 @@ fn widths(table: &Table, cells: &[Vec<String>]) -> Vec<usize> {
     (0..table.columns.len()).map(width).collect()
 }
 
-fn lay_out(table: &Table, cells: Vec<Vec<String>>) -> String {
-    let widths = widths(table, &cells);
+fn lay_out(table: &Table, cells: &[Vec<String>]) -> String {
+    let widths = widths(table, cells);
     let mut out = String::new();
     if !table.title.is_empty() {
         out.push_str(&format!("{}\n", table.title));
@@ -74,7 +74,7 @@ fn lay_out(table: &Table, cells: Vec<Vec<String>>) -> String {
     line(&mut table.columns.iter().map(|column| column.title.as_str()));
     let dashes: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
     line(&mut dashes.iter().map(String::as_str));
-    for row in &cells {
+    for row in cells {
         line(&mut row.iter().map(String::as_str));
     }
     out

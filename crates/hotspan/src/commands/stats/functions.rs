@@ -53,7 +53,7 @@ pub(super) fn are_prof_files(paths: &[PathBuf]) -> bool {
 /// Whether a trace is about functions and nothing else.
 pub(super) fn has_only_functions(trace: &Trace) -> bool {
     let profile = trace.profile();
-    trace.spans().len() == 0 && (profile.calls.len() > 0 || profile.samples.len() > 0)
+    trace.spans().is_empty() && (!profile.calls.is_empty() || !profile.samples.is_empty())
 }
 
 /// Adds up all files and shows the functions.
