@@ -1,4 +1,4 @@
-"""A small but complete training program: a convolutional network, a DataLoader with a worker, an optimizer, an evaluation.
+"""A small but complete training program: a convolutional network, a DataLoader with a worker, an evaluation.
 
     hotspan run examples/train.py
 

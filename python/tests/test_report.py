@@ -70,7 +70,12 @@ def test_the_whole_picture_of_a_training(trained: tuple[Path, str]) -> None:
     folder, text = trained
     assert all(len(line) <= 100 for line in text.splitlines() if "hotspan" not in line), text
     assert "\x1b" not in text
-    for title in ("Where the time went", "Steps (of the optimizer)", "Operators that cost most", "Time by process"):
+    for title in (
+        "Where the time went",
+        "Steps (of the optimizer)",
+        "Operators that cost most",
+        "Time by process",
+    ):
         assert title in text
     found = report(folder, "train.hotspan")["report"]
     first, others = found["Steps (of the optimizer)"]

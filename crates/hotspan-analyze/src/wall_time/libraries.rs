@@ -122,11 +122,6 @@ pub(crate) fn package(path: &str) -> String {
         let first = inside.split('/').next().unwrap_or(inside);
         // What a wheel bundles lies beside the package: numpy.libs, pillow.libs.
         let package = first.strip_suffix(".libs").unwrap_or(first);
-        // A version may be part of the folder's name.
-        let package = match package.split_once('-') {
-            Some((name, version)) if version.starts_with(|first: char| first.is_ascii_digit()) => name,
-            _ => package,
-        };
         return package
             .split(".cpython-")
             .next()
@@ -158,7 +153,6 @@ mod tests {
             ("/v/lib/python3.11/site-packages/numpy.libs/libopenblas64_p-r0.3.so", "numpy"),
             ("/v/lib/python3.11/site-packages/tokenizers/tokenizers.abi3.so", "tokenizers"),
             ("/v/lib/python3.11/site-packages/_brotli.cpython-311-x86_64-linux-gnu.so", "_brotli"),
-            ("/v/lib/python3.11/site-packages/torch-2.9.0.libs/libgomp.so.1", "torch"),
             ("/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so", "_json"),
             ("/usr/lib/x86_64-linux-gnu/libz.so.1.2.13", "libz"),
         ];
