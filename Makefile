@@ -1,6 +1,6 @@
 # hotspan's front door: every target sets up what it needs, once.
 #
-#   make demo            record a small torch program and look at it
+#   make demo            run a small torch training and see where its time goes
 #   make test TORCH=2.11.0   the same tests against another torch, in a virtual environment of its own
 
 SHELL := /bin/bash
@@ -39,14 +39,10 @@ help: ## Show this list
 	@echo "  TORCH=2.11.0    uses that torch, in a virtual environment of its own"
 
 .PHONY: demo
-demo: dev $(STAMPS)/torch ## Record a small torch program and show what hotspan says about it
+demo: dev $(STAMPS)/torch ## Run a small torch training under hotspan and show its report
 	@export PATH="$(CURDIR)/$(BIN):$$PATH" KINETO_LOG_LEVEL=5 TORCH_CPP_LOG_LEVEL=ERROR; mkdir -p build/demo; \
 	show() { printf '\n$$ %s\n' "$$*"; "$$@"; }; \
-	show python examples/record_with_torch.py build/demo/trace.json.gz 2> >(grep -v ^USDT: >&2); \
-	show hotspan info build/demo/trace.json.gz; \
-	show hotspan stats build/demo/trace.json.gz --sort self_cpu_time_total --limit 10; \
-	show hotspan stats build/demo/trace.json.gz --by shape --sort cpu_time_total --limit 8; \
-	show hotspan export build/demo/trace.json.gz --to hotspan -o build/demo/trace.hotspan; \
+	show hotspan run -o build/demo/train.hotspan examples/train.py; \
 	show ls -l build/demo
 
 .PHONY: test

@@ -1,6 +1,6 @@
 """Case study: a module that looks for elements with NumPy, and with torch.
 
-    python examples/case_studies/masking.py [--fixed]
+    python examples/case_studies/masking.py [--fixed] [STEPS]
 
 The time is in `np.argwhere`, which no table of torch operators shows. The advice names it: `numpy-round-trip`.
 """
@@ -42,16 +42,17 @@ class Masking(nn.Module):
             return torch.from_numpy(places).to(mask.device)
 
 
-def main(fixed: bool, end_of_step: Callable[[], object] = lambda: None) -> None:
+def main(fixed: bool, end_of_step: Callable[[], object] = lambda: None, steps: int = STEPS) -> None:
     """Look for places, a few times."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = Masking(fixed).to(device)
     inputs, mask = torch.rand(2048, 64, device=device), torch.rand(96, 96, 96, device=device)
     with torch.inference_mode():
-        for _ in range(STEPS):
+        for _ in range(steps):
             model(inputs, mask)
             end_of_step()
 
 
 if __name__ == "__main__":
-    main("--fixed" in sys.argv)
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    main("--fixed" in sys.argv, steps=numbers[0] if numbers else STEPS)

@@ -1,6 +1,6 @@
 """Case study: pictures that become tensors one by one in the DataLoader, and once before the loop.
 
-    python examples/case_studies/picture_transforms.py [--fixed]
+    python examples/case_studies/picture_transforms.py [--fixed] [STEPS]
 
 The loop waits for PIL and `ToTensor`. The advice names it: `data-loading-bound` and `per-sample-transforms`.
 """
@@ -26,24 +26,25 @@ SIZE = 32
 class Pictures(Dataset[tuple[torch.Tensor, int]]):
     """PIL pictures, transformed whenever they are asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
         noise = np.random.default_rng(0).integers(0, 255, (BATCH, 8 * SIZE, 8 * SIZE, 3), dtype=np.uint8)
         self.pictures = [Image.fromarray(picture) for picture in noise]
         steps = [transforms.Resize(SIZE), transforms.ToTensor(), transforms.Normalize([0.5] * 3, [0.5] * 3)]
         self.transform = transforms.Compose(steps)
 
     def __len__(self) -> int:
-        return BATCH * STEPS
+        return BATCH * self.steps
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         return self.transform(self.pictures[index % BATCH]), index % 10
 
 
-def main(fixed: bool, end_of_step: Callable[[], object] = lambda: None) -> None:
+def main(fixed: bool, end_of_step: Callable[[], object] = lambda: None, steps: int = STEPS) -> None:
     """Train a small network for a few steps."""
-    pictures: Dataset[Any] = Pictures()
+    pictures: Dataset[Any] = Pictures(steps)
     if fixed:
-        samples = [pictures[index] for index in range(BATCH * STEPS)]
+        samples = [pictures[index] for index in range(BATCH * steps)]
         inputs, labels = torch.stack([picture for picture, _ in samples]), [label for _, label in samples]
         pictures = TensorDataset(inputs, torch.tensor(labels))
     model = nn.Sequential(
@@ -64,4 +65,5 @@ def main(fixed: bool, end_of_step: Callable[[], object] = lambda: None) -> None:
 
 
 if __name__ == "__main__":
-    main("--fixed" in sys.argv)
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    main("--fixed" in sys.argv, steps=numbers[0] if numbers else STEPS)

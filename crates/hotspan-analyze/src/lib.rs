@@ -37,6 +37,7 @@
 //! | [`mod@ranks`] | several traces of one job: who waits for whom |
 //! | [`mod@call_tree`] | which function called which, from samples or spans |
 //! | [`sampled`] | functions, lines and calls by their samples |
+//! | [`mod@program_steps`] | the steps of a program, marked or not |
 //! | [`mod@summary`] | what is in the trace |
 //! | [`mod@wall_time`] | where the wall time of a program went, adding up to all of it |
 
@@ -68,6 +69,7 @@ pub mod memory_timeline;
 pub mod nesting;
 pub mod overview;
 pub mod process_memory;
+pub mod program_steps;
 pub mod ranks;
 pub mod report;
 pub mod roofline;

@@ -1,11 +1,12 @@
 //! What rules look at: the trace with its tree of calls, its steps, and the questions that several rules ask.
 //!
-//! Gains are measured against the time of the steps, or of the whole recording where no steps are marked. Steps that
+//! Gains are measured against the time of the steps, or of the whole recording where there are none; of a whole program, from
+//! its first operator to the last, without the imports in between. Steps that
 //! are much slower than the rest at the beginning are warm-up and are left out.
 
 use std::cell::OnceCell;
 
-use hotspan_store::{Duration, SpanId, Timestamp, Trace};
+use hotspan_store::{Duration, ProcessId, SpanId, Timestamp, Trace};
 use serde_json::Value;
 
 use crate::advice::device::{Work, device_work};
@@ -13,9 +14,12 @@ use crate::advice::finding::Gain;
 use crate::advice::source::Sources;
 use crate::events::{Events, Role};
 use crate::flops::shapes::shapes_of_json;
+use crate::intervals::{Interval, Intervals};
 use crate::launches::Launches;
 use crate::nesting::{Innermost, Nesting};
-use crate::summary::{Step, summary};
+use crate::program_steps::{StepSource, program_steps};
+use crate::summary::Step;
+use crate::wall_time::{RUN_KEY, importing, program_thread};
 use crate::warm_up::warm_up;
 
 /// Threads and cores as the recording noted them.
@@ -35,6 +39,8 @@ pub(crate) struct Context<'a> {
     pub(crate) nesting: Nesting,
     /// All steps, the first included.
     pub(crate) steps: Vec<Step>,
+    /// Whether the program marks its steps, or they are those of its optimizer.
+    pub(crate) step_source: StepSource,
     /// How many of the first steps are warm-up.
     pub(crate) warm_up: usize,
     /// The time that gains are a part of.
@@ -45,6 +51,8 @@ pub(crate) struct Context<'a> {
     first_child: Vec<u32>,
     children: Vec<SpanId>,
     inside_call: Vec<bool>,
+    /// The process of a whole program: what its children do is not what its steps wait for.
+    process: Option<ProcessId>,
     sources: Sources,
     launches: OnceCell<Launches>,
     has_device: OnceCell<bool>,
@@ -55,12 +63,11 @@ impl<'a> Context<'a> {
     pub(crate) fn of(trace: &'a Trace) -> Self {
         let events = Events::of(trace);
         let nesting = Nesting::of(trace, &events);
-        let steps = summary(trace).steps;
+        let (steps, step_source) = program_steps(trace);
         let warm_up = warm_up(&steps);
         let steady = &steps[warm_up..];
-        let (begin, length) = trace.window();
         let ranges: Vec<(Timestamp, Timestamp)> = if steady.is_empty() {
-            vec![(begin, begin.plus(length))]
+            without_steps(trace, &events)
         } else {
             steady.iter().map(|step| (step.begin, step.begin.plus(step.duration))).collect()
         };
@@ -71,12 +78,17 @@ impl<'a> Context<'a> {
             events,
             nesting,
             steps,
+            step_source,
             warm_up,
             whole,
             ranges,
             first_child,
             children,
             inside_call: Vec::new(),
+            process: is_run(trace)
+                .then(|| program_thread(trace))
+                .flatten()
+                .map(|main| trace.track(main).process),
             sources: Sources::of(trace),
             launches: OnceCell::new(),
             has_device: OnceCell::new(),
@@ -94,12 +106,16 @@ impl<'a> Context<'a> {
 
     /// What gains are a percentage of.
     pub(crate) fn basis(&self) -> &'static str {
-        if self.steps.is_empty() { "wall time" } else { "step time" }
+        match (self.steps.is_empty(), is_run(self.trace)) {
+            (false, _) => "step time",
+            (true, true) => "the time from the first to the last operator",
+            (true, false) => "wall time",
+        }
     }
 
     /// How many steps rules look at; one where none are marked.
     pub(crate) fn step_count(&self) -> u64 {
-        self.ranges.len() as u64
+        if self.steps.is_empty() { 1 } else { self.ranges.len() as u64 }
     }
 
     /// Begin and end of what rules look at.
@@ -125,7 +141,11 @@ impl<'a> Context<'a> {
 
     /// Calls of operators in what rules look at, in order of time.
     pub(crate) fn calls(&self) -> impl Iterator<Item = SpanId> + '_ {
-        let wanted = |&span: &SpanId| self.is_call(span) && self.is_in_range(self.trace.spans().time(span));
+        let wanted = |&span: &SpanId| {
+            let track = self.trace.spans().track(span);
+            let is_programs = self.process.is_none_or(|process| self.trace.track(track).process == process);
+            is_programs && self.is_call(span) && self.is_in_range(self.trace.spans().time(span))
+        };
         self.nesting.order().iter().copied().filter(wanted)
     }
 
@@ -233,6 +253,30 @@ impl<'a> Context<'a> {
         let time = Duration(time.0.clamp(0, self.whole.0.max(0)));
         Some(Gain { time, percent: self.percent(time), how })
     }
+}
+
+/// Whether the trace is of a whole program, from its start to its end.
+fn is_run(trace: &Trace) -> bool {
+    trace.metadata().get(RUN_KEY).is_some()
+}
+
+/// What rules look at where there are no steps.
+fn without_steps(trace: &Trace, events: &Events) -> Vec<(Timestamp, Timestamp)> {
+    let (begin, length) = trace.window();
+    let whole = (begin, begin.plus(length));
+    if !is_run(trace) {
+        return vec![whole];
+    }
+    let spans = trace.spans();
+    let operators = || spans.ids().filter(|&span| events.role(span) == Role::Operator);
+    let first = operators().map(|span| spans.time(span)).min();
+    let last = operators().map(|span| spans.end(span)).max();
+    let extent = first.zip(last).unwrap_or(whole);
+    let imports: Intervals =
+        importing(trace).into_iter().map(|(begin, end)| Interval::new(begin, end)).collect();
+    let rest = Intervals::from(Interval::new(extent.0, extent.1)).subtract(&imports);
+    let without: Vec<_> = rest.parts().iter().map(|part| (part.begin, part.end)).collect();
+    if without.is_empty() { vec![extent] } else { without }
 }
 
 /// A part of a time.

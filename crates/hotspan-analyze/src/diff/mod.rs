@@ -10,7 +10,7 @@ mod report;
 use hashbrown::HashMap;
 use hotspan_store::{Duration, Timestamp, Trace};
 
-use crate::summary::summary;
+use crate::program_steps::program_steps;
 use crate::warm_up::warm_up;
 
 pub use measure::By;
@@ -111,7 +111,7 @@ pub fn diff(before: &Trace, after: &Trace, by: By) -> Diff {
 
 /// The steps of a trace without warm-up.
 fn steady_steps(trace: &Trace) -> Vec<(Timestamp, Timestamp)> {
-    let steps = summary(trace).steps;
+    let steps = program_steps(trace).0;
     steps[warm_up(&steps)..].iter().map(|step| (step.begin, step.begin.plus(step.duration))).collect()
 }
 

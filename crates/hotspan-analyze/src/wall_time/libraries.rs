@@ -1,12 +1,23 @@
-//! Whose code a stack is in: Python's own, or that of a native library.
+//! What a stack says about the thread: whose code it is in, Python's own or that of a native library, and whether it imports or
+//! waits for something in particular.
 
-use hotspan_store::{FrameKind, StackId, Trace};
+use hotspan_store::{FrameKind, FrameRow, StackId, Trace};
 
-/// Whose code was running.
+/// What a thread was doing, by its stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Code {
-    Python,
-    Library(String),
+pub(super) enum Doing {
+    /// Recording.
+    Profiling,
+    /// Running the import system, or what it imports.
+    Importing,
+    /// In the wait of an event loop.
+    WaitingForEvents,
+    /// Something else, in the code of a library or in Python's own.
+    Code {
+        library: Option<String>,
+        /// Whether it may be in a wait that deserves the name: the kernel's search for memory does not.
+        waits: bool,
+    },
 }
 
 /// Libraries that do what others ask of them: time in `memcpy` belongs to whoever copies.
@@ -23,22 +34,72 @@ const SYSTEM: [&str; 10] = [
     "librt",
 ];
 
-/// The first library that is not the system's, from the innermost frame to the first Python frame.
-pub(super) fn code_of(trace: &Trace, stack: StackId) -> Code {
+/// The name that the sampler gives to the library of a frame inside the kernel.
+const KERNEL: &str = "[kernel]";
+
+pub(super) fn doing(trace: &Trace, stack: StackId) -> Doing {
+    let profile = trace.profile();
+    let frames = || profile.stacks.frames(stack).map(|frame| profile.frames.row(frame));
+    let python = frames().find(|frame| frame.kind == FrameKind::Python);
+    let native = frames().take_while(|frame| frame.kind == FrameKind::Native);
+    let is_recorder = |frame: FrameRow| is_recorder(trace.str(frame.file));
+    if python.is_some_and(is_recorder) || native.into_iter().any(is_recorder) {
+        return Doing::Profiling;
+    }
+    if is_importing(trace, stack) {
+        return Doing::Importing;
+    }
+    let library = library_of(trace, stack);
+    let innermost = frames().next();
+    let is_native = innermost.is_some_and(|frame| frame.kind == FrameKind::Native);
+    let call = innermost.filter(|frame| trace.str(frame.file) == KERNEL).map(|frame| trace.str(frame.name));
+    match call {
+        Some("epoll_wait" | "epoll_pwait") => Doing::WaitingForEvents,
+        Some("mmap" | "munmap" | "madvise" | "mprotect") => Doing::Code { library, waits: false },
+        Some(_) => Doing::Code { library, waits: true },
+        // Native code that waits outside of any call waits for a page of memory.
+        None => Doing::Code { library, waits: !is_native },
+    }
+}
+
+/// Whether the import system is in a stack.
+pub(crate) fn is_importing(trace: &Trace, stack: StackId) -> bool {
+    let profile = trace.profile();
+    profile.stacks.frames(stack).map(|frame| profile.frames.row(frame)).any(|frame| {
+        frame.kind == FrameKind::Python
+            && trace.str(frame.name) == "_find_and_load"
+            && trace.str(frame.file).starts_with("<frozen importlib")
+    })
+}
+
+/// Whether a file is part of what records a program from the inside: the agent, the core, the hooks built for this torch.
+pub(crate) fn is_recorder(file: &str) -> bool {
+    const OWN: [&str; 3] = ["hotspan/_agent.py", "hotspan/_bootstrap.py", "_inject/sitecustomize.py"];
+    let is_library = file.contains(".so") && file.contains("/hotspan/");
+    is_library
+        || OWN.iter().any(|own| {
+            file.strip_suffix(own).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+        })
+}
+
+/// The first library that is not the system's, from the innermost frame to the first Python frame; `None` for the interpreter.
+fn library_of(trace: &Trace, stack: StackId) -> Option<String> {
     let profile = trace.profile();
     let frames = profile.stacks.frames(stack).map(|frame| profile.frames.row(frame));
     let native = frames.take_while(|frame| frame.kind != FrameKind::Python);
     let mut libraries =
         native.filter(|frame| frame.kind == FrameKind::Native).map(|frame| trace.str(frame.file));
-    let found = libraries.find(|path| {
-        let name = file_name(path);
-        !name.is_empty() && !SYSTEM.iter().any(|system| belongs(name, system))
-    });
-    match found {
-        Some(path) if is_interpreter(file_name(path)) => Code::Python,
-        Some(path) => Code::Library(package(path)),
-        None => Code::Python,
-    }
+    let found = libraries.find(|path| !path.is_empty() && *path != KERNEL && !is_system(file_name(path)))?;
+    (!is_interpreter(file_name(found))).then(|| package(found))
+}
+
+/// Whether a library does what others ask of it, or runs their Python code.
+pub(crate) fn is_system_or_interpreter(path: &str) -> bool {
+    is_system(file_name(path)) || is_interpreter(file_name(path))
+}
+
+fn is_system(name: &str) -> bool {
+    SYSTEM.iter().any(|system| belongs(name, system))
 }
 
 fn file_name(path: &str) -> &str {
@@ -55,7 +116,7 @@ fn is_interpreter(name: &str) -> bool {
 }
 
 /// The Python package a library came with, or its own name.
-fn package(path: &str) -> String {
+pub(crate) fn package(path: &str) -> String {
     let inside = ["/site-packages/", "/dist-packages/"].iter().find_map(|place| path.split_once(place));
     if let Some((_, inside)) = inside {
         let first = inside.split('/').next().unwrap_or(inside);

@@ -3,7 +3,8 @@
 //! The program is what its main thread did from the first moment to the last. Samples say what the thread was doing at
 //! moments in between, so each moment takes the answer of the nearest sample; spans are exact and count instead where there
 //! are any. Later rules win over earlier ones: samples, operators, waits for the device, DataLoader, garbage collection, the
-//! profiler itself. While the main thread waits and another thread runs operators, that is operators' time.
+//! profiler itself. While the main thread waits and another thread runs operators, that is operators' time. A thread that runs
+//! the import system is importing, whatever that takes: reading files, running modules, loading libraries.
 
 mod libraries;
 mod paint;
@@ -12,7 +13,8 @@ use hotspan_store::{Category, Duration, Ident, SampleRow, SampleState, Timestamp
 use serde_json::Value;
 
 use crate::report::{Cell, Column, Table};
-use libraries::{Code, code_of};
+use libraries::{Doing, doing};
+pub(crate) use libraries::{is_importing, is_recorder, is_system_or_interpreter, package};
 use paint::Timeline;
 
 /// The metadata key under which a recording of a whole program says which thread and time it is about.
@@ -35,8 +37,12 @@ pub enum Activity {
     Io,
     /// Python's garbage collection.
     GarbageCollection,
+    /// Importing modules.
+    Importing,
     /// Waiting for another thread or process.
     Waiting,
+    /// Waiting for an event, as event loops do: a timer, a message.
+    WaitingForEvents,
     /// Sleeping because the program asked to.
     Sleeping,
     /// The profiler itself.
@@ -57,7 +63,9 @@ impl Activity {
             Self::Native(library) => format!("native code: {library}"),
             Self::Io => "I/O".into(),
             Self::GarbageCollection => "garbage collection".into(),
+            Self::Importing => "importing modules".into(),
             Self::Waiting => "waiting for threads or processes".into(),
+            Self::WaitingForEvents => "waiting for events".into(),
             Self::Sleeping => "sleeping".into(),
             Self::Profiler => "hotspan itself".into(),
             Self::StartAndExit => "start, exit, not recorded".into(),
@@ -98,9 +106,7 @@ pub fn wall_time(trace: &Trace) -> Option<WallTime> {
     };
     let mut timeline = Timeline::new(begin, end, Activity::StartAndExit);
 
-    let mut samples: Vec<SampleRow> =
-        trace.profile().samples.rows().filter(|row| row.track == main).collect();
-    samples.sort_by_key(|row| row.time);
+    let samples = samples_of(trace, main);
     paint_samples(trace, &samples, &mut timeline);
 
     let spans = HostSpans::of(trace, main);
@@ -120,6 +126,27 @@ pub fn wall_time(trace: &Trace) -> Option<WallTime> {
         timeline.totals().into_iter().map(|(activity, time)| Part { activity, time }).collect();
     parts.sort_by(|left, right| (right.time, &left.activity).cmp(&(left.time, &right.activity)));
     Some(WallTime { total: end.since(begin), parts, samples: samples.len() as u64 })
+}
+
+/// When the main thread was importing modules, as far as samples tell; in order of time.
+pub(crate) fn importing(trace: &Trace) -> Vec<(Timestamp, Timestamp)> {
+    let Some(main) = program_thread(trace) else { return Vec::new() };
+    let (first, length) = trace.window();
+    let mut timeline = Timeline::new(first, first.plus(length), Activity::StartAndExit);
+    paint_samples(trace, &samples_of(trace, main), &mut timeline);
+    timeline.when(&Activity::Importing)
+}
+
+fn samples_of(trace: &Trace, track: TrackId) -> Vec<SampleRow> {
+    let mut samples: Vec<SampleRow> =
+        trace.profile().samples.rows().filter(|row| row.track == track).collect();
+    samples.sort_by_key(|row| row.time);
+    samples
+}
+
+/// The thread that the wall time is about.
+pub(crate) fn program_thread(trace: &Trace) -> Option<TrackId> {
+    main_thread(trace, &trace.metadata().value(RUN_KEY).unwrap_or(Value::Null))
 }
 
 /// The thread the report is about: the one the recording names, or the one with the most samples, or spans.
@@ -163,17 +190,19 @@ fn paint_samples(trace: &Trace, samples: &[SampleRow], timeline: &mut Timeline) 
         let after = samples.get(index + 1).map(middle);
         let begin = before.unwrap_or(Timestamp(sample.time.0.saturating_sub(half.0)));
         let end = after.unwrap_or(sample.time.plus(half));
-        let activity = match sample.state {
-            SampleState::Io => Activity::Io,
-            SampleState::Sleep => Activity::Sleeping,
-            SampleState::Lock | SampleState::Waiting => Activity::Waiting,
-            SampleState::Running | SampleState::Unknown => {
-                let code = known.entry(sample.stack).or_insert_with(|| code_of(trace, sample.stack));
-                match code {
-                    Code::Python => Activity::Python,
-                    Code::Library(library) => Activity::Native(library.clone()),
-                }
+        let doing = known.entry(sample.stack).or_insert_with(|| doing(trace, sample.stack));
+        let activity = match (sample.state, &*doing) {
+            (_, Doing::Profiling) => Activity::Profiler,
+            (_, Doing::Importing) => Activity::Importing,
+            (SampleState::Io, _) => Activity::Io,
+            (SampleState::Sleep, _) => Activity::Sleeping,
+            (SampleState::Running | SampleState::Unknown, Doing::Code { library, .. })
+            // The kernel finds memory for it: that is part of the work.
+            | (SampleState::Waiting, Doing::Code { library, waits: false }) => {
+                library.clone().map_or(Activity::Python, Activity::Native)
             }
+            (_, Doing::WaitingForEvents) => Activity::WaitingForEvents,
+            (SampleState::Lock | SampleState::Waiting, _) => Activity::Waiting,
         };
         timeline.paint(&[(begin, end)], |_| Some(activity.clone()));
     }

@@ -54,6 +54,13 @@ impl Timeline {
         }
     }
 
+    /// The stretches of one activity, in order.
+    pub(super) fn when(&self, wanted: &Activity) -> Vec<Interval> {
+        let ends = self.stretches.iter().skip(1).map(|(begin, _)| *begin).chain([self.end]);
+        let all = self.stretches.iter().zip(ends);
+        all.filter(|((_, activity), _)| activity == wanted).map(|((begin, _), end)| (*begin, end)).collect()
+    }
+
     /// How long each activity took.
     pub(super) fn totals(&self) -> Vec<(Activity, Duration)> {
         let mut totals: hashbrown::HashMap<&Activity, Duration> = hashbrown::HashMap::new();

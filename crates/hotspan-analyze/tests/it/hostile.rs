@@ -17,6 +17,7 @@ fn everything() -> GroupBy {
         device: true,
         event: false,
         python_functions: true,
+        event: false,
     }
 }
 

@@ -126,3 +126,39 @@ fn a_trace_of_operators_alone_has_python_between_them() {
     assert_eq!(program.parts(), [(Activity::Operators, 200), (Activity::Python, 50)]);
     assert_eq!(wall_time(&TraceBuilder::new().finish()), None);
 }
+
+#[test]
+fn a_stack_tells_imports_event_loops_memory_and_the_recorder_apart() {
+    let kernel = |name: &'static str| (name, "[kernel]", FrameKind::Native);
+    let script = ("main", "train.py", FrameKind::Python);
+    let numpy = ("sort", NUMPY.0, FrameKind::Native);
+    let import = ("_find_and_load", "<frozen importlib._bootstrap>", FrameKind::Python);
+    let agent = ("finish", "/v/site-packages/hotspan/_agent.py", FrameKind::Python);
+    let mut program = Program::new();
+    let samples = [
+        (50, SampleState::Io, vec![script, import, ("get_data", "x.py", FrameKind::Python), kernel("read")]),
+        (150, SampleState::Waiting, vec![script, kernel("epoll_wait")]),
+        (250, SampleState::Waiting, vec![script, numpy, kernel("mmap")]),
+        (350, SampleState::Waiting, vec![script, kernel("wait4")]),
+        (450, SampleState::Lock, vec![agent, kernel("futex")]),
+        // A page that is not there yet.
+        (550, SampleState::Waiting, vec![script, numpy]),
+    ];
+    for (time, state, frames) in samples {
+        let mut stack = StackId::NONE;
+        for (name, file, kind) in frames {
+            let (name, file) = (program.0.intern(name), program.0.intern(file));
+            let frame = program.0.frame(FrameRow { name, file, line: 1, first_line: 1, kind });
+            stack = program.0.stack(stack, frame);
+        }
+        let (time, weight, track) = (Timestamp(START + time), Duration(100), program.1);
+        program.0.push_sample(SampleRow { time, track, stack, weight, state, gil: true });
+    }
+    let parts = program.parts();
+    let of = |wanted: &Activity| parts.iter().find(|(activity, _)| activity == wanted).map(|part| part.1);
+    assert_eq!(of(&Activity::Importing), Some(100), "{parts:?}");
+    assert_eq!(of(&Activity::WaitingForEvents), Some(100), "{parts:?}");
+    assert_eq!(of(&Activity::Native("numpy".to_owned())), Some(200), "{parts:?}");
+    assert_eq!(of(&Activity::Waiting), Some(100), "{parts:?}");
+    assert_eq!(of(&Activity::Profiler), Some(100), "{parts:?}");
+}

@@ -89,8 +89,8 @@ pub(crate) struct Mapping {
 /// A library in memory.
 pub(crate) struct Library {
     pub(crate) mapping: Mapping,
-    /// The file's name without its folder.
-    pub(crate) name: Arc<str>,
+    /// The file, with its folder: that tells which package a library came with.
+    pub(crate) path: Arc<str>,
     content: Option<Rc<Content>>,
     /// What to add to an address in the file to have it in memory.
     bias: u64,
@@ -111,13 +111,13 @@ impl Library {
             let address = Elf::parse(content)?.address_of(mapping.offset)?;
             Some((mapping.range.start as u64).wrapping_sub(address))
         });
-        let name = mapping.path.rsplit('/').next().unwrap_or_default().into();
+        let path = mapping.path.as_str().into();
         let content = content.filter(|_| bias.is_some()).map(Rc::new);
         let tables = content.as_ref().and_then(|content| {
             let elf = Elf::parse(content)?;
             elf.section(".eh_frame_hdr").zip(elf.section(".eh_frame"))
         });
-        Self { mapping, name, content, bias: bias.unwrap_or(0), functions: OnceCell::new(), tables }
+        Self { mapping, path, content, bias: bias.unwrap_or(0), functions: OnceCell::new(), tables }
     }
 
     /// Whether unwind tables cover an address in memory. A library without an index of them is believed.
@@ -155,7 +155,7 @@ impl Library {
             ..ExplicitModuleSectionInfo::default()
         };
         let range = self.mapping.range.start as u64..self.mapping.range.end as u64;
-        Some(Module::new(self.name.to_string(), range, self.bias, info))
+        Some(Module::new(self.path.to_string(), range, self.bias, info))
     }
 
     /// The readable name of the function at an address in memory.

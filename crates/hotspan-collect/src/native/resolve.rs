@@ -193,7 +193,7 @@ impl Resolver {
         let name = match name {
             Some(name) => name,
             None if library.is_empty() => "[unknown code]".to_owned(),
-            None => format!("[{library}]"),
+            None => format!("[{}]", library.rsplit('/').next().unwrap_or_default()),
         };
         let role = Role::of(&name, is_interpreter);
         let frame = Frame { name: name.into(), file: library, line: 0, first_line: 0, is_python: false };

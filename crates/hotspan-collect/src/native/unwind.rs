@@ -83,7 +83,7 @@ impl Unwinder {
     /// The library and function at an address.
     pub(crate) fn function(&self, address: u64) -> Option<(Arc<str>, Option<String>)> {
         let library = self.find(address)?;
-        Some((Arc::clone(&library.name), library.function(address)))
+        Some((Arc::clone(&library.path), library.function(address)))
     }
 
     /// Whether an address is in the same library as another.

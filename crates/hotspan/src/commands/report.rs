@@ -1,27 +1,32 @@
-//! `hotspan report`: a recorded program at a glance.
+//! `hotspan report`: a recorded program at a glance, or two of them side by side.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
-use hotspan_analyze::{Table, overview};
+use hotspan_analyze::overview::compare::{Comparison, compare};
+use hotspan_analyze::{Overview, Table, overview};
 use hotspan_store::Trace;
 use serde_json::{Map, Value, json};
 
 use crate::error::CommandError;
+use crate::present::Style;
 use crate::{files, present};
 
 const EXAMPLES: &str = "\
 Examples:
   hotspan report train.hotspan
   hotspan report train.hotspan --markdown > report.md
-  hotspan report train.hotspan.spool        # of a run that was killed";
+  hotspan report before.hotspan after.hotspan   # what got faster and slower
+  hotspan report train.hotspan.spool            # of a run that was killed";
 
-/// Show where the time of a program went and what cost most
+/// Show where the time of a program went and what to change, or compare two runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A recording, or the folder of one that was cut off
     file: PathBuf,
+    /// Another recording to compare it with: what got faster and slower since the first
+    after: Option<PathBuf>,
     #[command(flatten)]
     format: ReportFormat,
 }
@@ -39,35 +44,107 @@ pub(crate) struct ReportFormat {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
-    let trace = if arguments.file.is_dir() {
-        let mut traces = Vec::new();
-        files::for_each(std::slice::from_ref(&arguments.file), |_, trace, _| {
-            traces.push(trace.clone());
-            Ok(())
-        })?;
-        hotspan_store::merge(&traces)
-    } else {
-        files::open(&arguments.file)?
-    };
-    write(&trace, arguments.format, output)
+    let style = Style::of(io::stdout().is_terminal());
+    let trace = open(&arguments.file)?;
+    match &arguments.after {
+        None => write(&trace, arguments.format, style, output),
+        Some(path) => write_comparison(&compare(&trace, &open(path)?), arguments.format, style, output),
+    }
+}
+
+fn open(path: &Path) -> Result<Trace, CommandError> {
+    if !path.is_dir() {
+        return files::open(path);
+    }
+    let mut traces = Vec::new();
+    files::for_each(&[path.to_owned()], |_, trace, _| {
+        traces.push(trace.clone());
+        Ok(())
+    })?;
+    Ok(hotspan_store::merge(&traces))
 }
 
 /// Writes the report of a trace.
-pub(crate) fn write(trace: &Trace, format: ReportFormat, output: &mut dyn Write) -> Result<(), CommandError> {
-    let tables = overview(trace).report();
-    if format.json {
-        let section = |table: &Table| (table.title.clone(), present::json_rows(table));
-        let sections: Map<String, Value> = tables.iter().map(section).collect();
-        writeln!(output, "{:#}", json!({"report": sections}))?;
-        return Ok(());
+pub(crate) fn write(
+    trace: &Trace,
+    format: ReportFormat,
+    style: Style,
+    output: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let overview = overview(trace);
+    let text = if format.json {
+        format!("{:#}\n", overview_json(&overview))
+    } else if format.markdown {
+        overview_markdown(&overview)
+    } else {
+        present::report_text(&overview, style)
+    };
+    Ok(output.write_all(text.as_bytes())?)
+}
+
+fn sections(tables: &[Table]) -> Value {
+    let section = |table: &Table| (table.title.clone(), present::json_rows(table));
+    Value::Object(tables.iter().map(section).collect::<Map<_, _>>())
+}
+
+fn overview_json(overview: &Overview) -> Value {
+    json!({
+        "wall_time_ns": overview.wall_time.as_ref().map(|wall_time| wall_time.total.0),
+        "report": sections(&overview.report()),
+        "advice": present::advice_json(&overview.advice),
+        "missing": overview.missing,
+        "cost": overview.cost.map(|cost| json!({
+            "in_program_ns": cost.in_program.0,
+            "agent_ns": cost.agent.0,
+        })),
+    })
+}
+
+fn overview_markdown(overview: &Overview) -> String {
+    let mut out = markdown(&overview.report());
+    out.push_str(&format!("\n## What to change\n\n{}", present::advice_markdown(&overview.advice)));
+    if !overview.missing.is_empty() {
+        out.push_str("\n## What is missing\n\n");
+        overview.missing.iter().for_each(|text| out.push_str(&format!("- {text}\n")));
     }
-    for (index, table) in tables.iter().enumerate() {
-        let text = if format.markdown {
-            format!("## {}\n\n{}", table.title, present::markdown(table))
-        } else {
-            present::text(table)
+    out
+}
+
+fn markdown(tables: &[Table]) -> String {
+    let section = |table: &Table| {
+        let bare = Table { title: String::new(), ..table.clone() };
+        format!("## {}\n\n{}", table.title, present::markdown(&bare))
+    };
+    tables.iter().map(section).collect::<Vec<_>>().join("\n")
+}
+
+fn write_comparison(
+    comparison: &Comparison,
+    format: ReportFormat,
+    style: Style,
+    output: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let tables = comparison.report();
+    let text = if format.json {
+        let wall = |side: fn((hotspan_store::Duration, hotspan_store::Duration)) -> i64| {
+            comparison.wall_time.map(side)
         };
-        write!(output, "{}{text}", if index == 0 { "" } else { "\n" })?;
-    }
-    Ok(())
+        let object = json!({
+            "wall_time_ns": {"before": wall(|(before, _)| before.0), "after": wall(|(_, after)| after.0)},
+            "summary": comparison.in_words(),
+            "report": sections(&tables),
+            "findings": {
+                "gone": comparison.findings_gone,
+                "new": comparison.findings_new,
+                "kept": comparison.findings_kept,
+            },
+        });
+        format!("{object:#}\n")
+    } else if format.markdown {
+        let words: String = comparison.in_words().iter().map(|text| format!("- {text}\n")).collect();
+        format!("{words}\n{}", markdown(&tables))
+    } else {
+        present::comparison_text(comparison, style)
+    };
+    Ok(output.write_all(text.as_bytes())?)
 }

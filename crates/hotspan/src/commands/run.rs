@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use hotspan_analyze::TreeOptions;
 use hotspan_collect::{clock, launch};
+use hotspan_formats::export::flamegraph::Flamegraph;
 use hotspan_formats::export::hotspan::Hotspan;
 use hotspan_formats::save;
 use hotspan_store::{Trace, merge};
@@ -20,6 +22,7 @@ use serde_json::json;
 
 use crate::commands::report::{self, ReportFormat};
 use crate::error::CommandError;
+use crate::present::Style;
 use crate::progress::say;
 
 const EXAMPLES: &str = "\
@@ -96,14 +99,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         Err(error) => say(&format!("error: {error}\nhint: the recording is still in {}", spool.display())),
     }
     let mut text = Vec::new();
-    report::write(&trace, arguments.format, &mut text)?;
+    let style = Style::of(io::stderr().is_terminal());
+    report::write(&trace, arguments.format, style, &mut text)?;
     let mut stderr = io::stderr().lock();
     let _ = writeln!(stderr).and_then(|()| stderr.write_all(&text));
     let _ = writeln!(stderr, "\nThe recording is {}", output.display());
+    if let Some(picture) = flame_graph(&trace, &output, words(arguments)) {
+        let _ = writeln!(stderr, "The flame graph is {}", picture.display());
+    }
     drop(stderr);
     match launch::end_like(status) {
         0 => Ok(()),
         code => Err(CommandError::Ended(code)),
+    }
+}
+
+/// A flame graph beside the recording; nothing where there is nothing to draw. The report does without it.
+fn flame_graph(trace: &Trace, output: &Path, title: String) -> Option<PathBuf> {
+    if trace.profile().samples.is_empty() && trace.spans().is_empty() {
+        return None;
+    }
+    let path = output.with_extension("svg");
+    let flamegraph = Flamegraph { options: TreeOptions::default(), title: Some(title) };
+    match save(trace, &flamegraph, &path) {
+        Ok(()) => Some(path),
+        Err(error) => {
+            say(&format!("note: no flame graph: {error}"));
+            None
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use hotspan_store::Duration;
 
 use crate::advice::context::Context;
+use crate::program_steps::StepSource;
 use crate::advice::{Confidence, Evidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -19,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let first = context.steps.first().filter(|_| context.warm_up > 0)?;
+    let first = context.steps.first().filter(|_| context.warm_up > 0 && context.step_source == StepSource::Marks)?;
     let mut rest: Vec<Duration> = context.steps[1..].iter().map(|step| step.duration).collect();
     rest.sort_unstable();
     let middle = rest[rest.len() / 2];

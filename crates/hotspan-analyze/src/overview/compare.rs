@@ -1,0 +1,345 @@
+//! Two runs of a program side by side: wall time and its parts, steps, operators, functions, lines and findings.
+//!
+//! Where both runs have steps, their spread tells change from noise for steps and operators ([`crate::diff`]). The parts of the
+//! wall time, functions and lines come from samples of one run each: one has changed when the difference exceeds what sampling
+//! can miss by, a hundredth of the wall time, and the third by which the same work may differ on a busy machine.
+
+use hashbrown::HashMap;
+use hotspan_store::{Duration, StackId, Trace};
+
+use crate::advice::{Selection, advise};
+use crate::diff::{By, Diff, DiffRow, Verdict, diff};
+use crate::overview::hot::{self, HotRow};
+use crate::report::{Cell, Column, Table};
+use crate::wall_time::{Activity, WallTime, program_thread, wall_time};
+
+/// A difference below this part of the wall time is noise.
+const LEAST_OF_WHOLE: i64 = 100;
+/// A difference below this part of the larger time is noise.
+const LEAST_OF_PART: i64 = 3;
+/// Rows of each table.
+const TOP: usize = 10;
+
+/// One part of the wall time in both runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartChange {
+    /// What the program was doing.
+    pub activity: Activity,
+    /// For how long in the first run.
+    pub before: Duration,
+    /// For how long in the second.
+    pub after: Duration,
+    /// Whether the difference is more than noise.
+    pub verdict: Verdict,
+}
+
+/// A function or a line in both runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotChange {
+    /// The function.
+    pub name: String,
+    /// Where it is.
+    pub place: String,
+    /// Its own time in the first run; of a line, with all it called.
+    pub before: Duration,
+    /// In the second.
+    pub after: Duration,
+    /// Whether the difference is more than noise.
+    pub verdict: Verdict,
+}
+
+/// Two runs.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The wall time of both.
+    pub wall_time: Option<(Duration, Duration)>,
+    /// Its parts, largest difference first.
+    pub parts: Vec<PartChange>,
+    /// A step, where both have steps, and how many of them.
+    pub step: Option<(DiffRow, (u64, u64))>,
+    /// Operators.
+    pub operators: Diff,
+    /// Functions, largest difference first.
+    pub functions: Vec<HotChange>,
+    /// Lines of the program, largest difference first.
+    pub lines: Vec<HotChange>,
+    /// Rules that found something in the first run only.
+    pub findings_gone: Vec<&'static str>,
+    /// Rules that found something in the second run only.
+    pub findings_new: Vec<&'static str>,
+    /// Rules that found something in both.
+    pub findings_kept: Vec<&'static str>,
+}
+
+/// Compares two runs.
+#[must_use]
+pub fn compare(before: &Trace, after: &Trace) -> Comparison {
+    let walls = wall_time(before).zip(wall_time(after));
+    let operators = diff(before, after, By::Operator);
+    let step = operators.steps.map(|steps| (operators.total.clone(), steps));
+    let rules = |trace: &Trace| -> Vec<&'static str> {
+        advise(trace, &Selection::default()).findings.iter().map(|(rule, _)| rule.id).collect()
+    };
+    let (found_before, found_after) = (rules(before), rules(after));
+    let only = |left: &[&'static str], right: &[&'static str]| -> Vec<&'static str> {
+        left.iter().copied().filter(|rule| !right.contains(rule)).collect()
+    };
+    let scales = walls.as_ref().map(|(before, after)| (Scale::of(before), Scale::of(after)));
+    let hot = |rows: HotRows| {
+        let of = |trace: &Trace| rows(trace, &hot::by_stack(trace, program_thread(trace)));
+        scales.map(|scales| hot_changes(of(before), of(after), scales)).unwrap_or_default()
+    };
+    Comparison {
+        wall_time: walls.as_ref().map(|(before, after)| (before.total, after.total)),
+        parts: walls.map(|(before, after)| parts(&before, &after)).unwrap_or_default(),
+        step,
+        functions: hot(hot::functions),
+        lines: hot(hot::lines),
+        operators,
+        findings_gone: only(&found_before, &found_after),
+        findings_new: only(&found_after, &found_before),
+        findings_kept: found_before.iter().copied().filter(|rule| found_after.contains(rule)).collect(),
+    }
+}
+
+fn parts(before: &WallTime, after: &WallTime) -> Vec<PartChange> {
+    let time = |wall: &WallTime, activity: &Activity| {
+        let part = wall.parts.iter().find(|part| part.activity == *activity);
+        part.map_or(Duration::ZERO, |part| part.time)
+    };
+    let only_after = after.parts.iter().filter(|part| time(before, &part.activity) == Duration::ZERO);
+    let activities = before.parts.iter().chain(only_after).map(|part| part.activity.clone());
+    let mut rows: Vec<PartChange> = activities
+        .map(|activity| {
+            let (left, right) = (time(before, &activity), time(after, &activity));
+            let verdict = verdict((Scale::of(before), left), (Scale::of(after), right));
+            PartChange { activity, before: left, after: right, verdict }
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.after - row.before).0.saturating_abs()));
+    rows
+}
+
+/// How functions or lines are found in a trace.
+type HotRows = fn(&Trace, &[(StackId, Duration)]) -> Vec<HotRow>;
+
+/// What a time of a run is judged by.
+#[derive(Clone, Copy, Debug)]
+struct Scale {
+    total: Duration,
+    /// How much time a sample stands for.
+    period: f64,
+}
+
+impl Scale {
+    fn of(wall: &WallTime) -> Self {
+        Self { total: wall.total, period: wall.total.0 as f64 / wall.samples.max(1) as f64 }
+    }
+}
+
+fn verdict(before: (Scale, Duration), after: (Scale, Duration)) -> Verdict {
+    let difference = (after.1 - before.1).0.saturating_abs();
+    let of_whole = before.0.total.min(after.0.total).0 / LEAST_OF_WHOLE;
+    let of_part = before.1.max(after.1).0 / LEAST_OF_PART;
+    // A count of n samples is off by the square root of n; twice that in 1 of 20 cases.
+    let variance = before.0.period * before.1.0 as f64 + after.0.period * after.1.0 as f64;
+    let is_change = difference > of_whole.max(of_part) && difference as f64 > 2.0 * variance.sqrt();
+    if is_change { Verdict::Change } else { Verdict::Noise }
+}
+
+fn hot_changes(before: Vec<HotRow>, after: Vec<HotRow>, scales: (Scale, Scale)) -> Vec<HotChange> {
+    let mut rows: HashMap<(String, String), (Duration, Duration)> = HashMap::new();
+    for row in before {
+        rows.entry((row.name, row.place)).or_default().0 += row.own;
+    }
+    for row in after {
+        rows.entry((row.name, row.place)).or_default().1 += row.own;
+    }
+    let change = |((name, place), (before, after))| {
+        let verdict = verdict((scales.0, before), (scales.1, after));
+        HotChange { name, place, before, after, verdict }
+    };
+    let mut changes: Vec<HotChange> = rows.into_iter().map(change).collect();
+    changes.sort_by(|left, right| {
+        let size = |row: &HotChange| (row.after - row.before).0.saturating_abs();
+        (size(right), &left.name, &left.place).cmp(&(size(left), &right.name, &right.place))
+    });
+    changes
+}
+
+fn percent(before: Duration, after: Duration) -> Cell {
+    if before.0 <= 0 {
+        Cell::Missing
+    } else {
+        Cell::Percent((after - before).0 as f64 * 100.0 / before.0 as f64)
+    }
+}
+
+impl Comparison {
+    /// What changed, in sentences.
+    #[must_use]
+    pub fn in_words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Some((before, after)) = self.wall_time {
+            words.push(format!("Wall time: {}.", change_in_words(before, after)));
+        }
+        if let Some((row, (steps_before, steps_after))) = &self.step
+            && let (Some(before), Some(after)) = (row.before, row.after)
+        {
+            let judged = match row.verdict {
+                Verdict::Change => "more than the steps differ among themselves",
+                Verdict::Noise => "no more than the steps differ among themselves",
+                Verdict::Unknown | Verdict::New | Verdict::Gone => "too few steps to tell from noise",
+            };
+            let change = change_in_words(before.time, after.time);
+            words.push(format!(
+                "A step (the middle one of {steps_before} and {steps_after}): {change}; {judged}."
+            ));
+        }
+        let changed = |faster: bool| {
+            let rows = self
+                .parts
+                .iter()
+                .filter(move |row| row.verdict == Verdict::Change && (row.after < row.before) == faster);
+            rows.take(3)
+                .map(|row| {
+                    let sign = if faster { "-" } else { "+" };
+                    let change = Duration((row.after - row.before).0.saturating_abs());
+                    format!("{} ({sign}{change})", row.activity.title())
+                })
+                .collect::<Vec<_>>()
+        };
+        for (title, faster) in [("Less time in", true), ("More time in", false)] {
+            let rows = changed(faster);
+            if !rows.is_empty() {
+                words.push(format!("{title}: {}.", rows.join(", ")));
+            }
+        }
+        let findings = [
+            ("Findings that are gone", &self.findings_gone),
+            ("New findings", &self.findings_new),
+            ("Findings that remain", &self.findings_kept),
+        ];
+        for (title, rules) in findings {
+            if !rules.is_empty() {
+                words.push(format!("{title}: {}.", rules.join(", ")));
+            }
+        }
+        words
+    }
+
+    /// The tables: parts of the wall time, then what changed by more than noise.
+    #[must_use]
+    pub fn report(&self) -> Vec<Table> {
+        let mut parts = Table::new("Where the time went");
+        parts.columns = vec![
+            Column::text("activity", "Activity"),
+            Column::duration("before", "Before"),
+            Column::duration("after", "After"),
+            Column::duration("change", "Change"),
+            Column::percent("change_percent", "Change %"),
+            Column::text("verdict", "Verdict"),
+        ];
+        if let Some((before, after)) = self.wall_time {
+            let times = [before, after, after - before].map(Cell::Duration);
+            let mut row = vec![Cell::text("wall time")];
+            row.extend(times);
+            row.extend([percent(before, after), Cell::Missing]);
+            parts.add_row(row);
+        }
+        for row in &self.parts {
+            let mut cells = vec![Cell::Text(row.activity.title())];
+            cells.extend([row.before, row.after, row.after - row.before].map(Cell::Duration));
+            cells.extend([percent(row.before, row.after), Cell::text(row.verdict.name())]);
+            parts.add_row(cells);
+        }
+        let mut tables = vec![parts];
+        let mut operators = self.operators.report(TOP, false);
+        operators.title = format!("Operators: {}", operators.title.to_lowercase());
+        // `hotspan diff` has the calls too; here names are worth more.
+        operators.columns.truncate(6);
+        operators.rows.iter_mut().for_each(|row| row.truncate(6));
+        tables.push(operators);
+        // The first row of a comparison is its total.
+        tables.retain(|table| table.rows.len() > 1);
+        tables.extend(hot_table("Functions that changed", "Function", &self.functions));
+        tables.extend(hot_table("Lines that changed", "In", &self.lines));
+        tables
+    }
+}
+
+fn hot_table(title: &str, name: &str, rows: &[HotChange]) -> Option<Table> {
+    let mut table = Table::new(title);
+    table.columns = vec![
+        Column::duration("before", "Before"),
+        Column::duration("after", "After"),
+        Column::duration("change", "Change"),
+        Column::percent("change_percent", "Change %"),
+        Column::text("function", name),
+        Column::text("place", "Where"),
+    ];
+    for row in rows.iter().filter(|row| row.verdict == Verdict::Change).take(TOP) {
+        let mut cells: Vec<Cell> =
+            [row.before, row.after, row.after - row.before].map(Cell::Duration).to_vec();
+        cells.extend([percent(row.before, row.after), Cell::text(&row.name), Cell::text(&row.place)]);
+        table.add_row(cells);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// `5.100 s, then 3.200 s: 37 % less (1.6 times as fast)`.
+fn change_in_words(before: Duration, after: Duration) -> String {
+    let change = if before.0 <= 0 || after.0 <= 0 {
+        String::new()
+    } else {
+        let ratio = after.0 as f64 / before.0 as f64;
+        let percent = (ratio - 1.0) * 100.0;
+        match percent {
+            percent if percent <= -0.5 => {
+                format!(": {:.0} % less ({:.2} times as fast)", -percent, 1.0 / ratio)
+            }
+            percent if percent >= 0.5 => format!(": {percent:.0} % more ({ratio:.2} times as long)"),
+            _ => ": the same".to_owned(),
+        }
+    };
+    format!("{before}, then {after}{change}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wall_time::Part;
+
+    fn wall(parts: &[(Activity, i64)], samples: u64) -> WallTime {
+        let parts: Vec<Part> = parts
+            .iter()
+            .map(|(activity, time)| Part { activity: activity.clone(), time: Duration(*time) })
+            .collect();
+        WallTime { total: parts.iter().map(|part| part.time).sum(), parts, samples }
+    }
+
+    #[test]
+    fn small_differences_of_parts_are_noise() {
+        let before = wall(&[(Activity::Python, 800), (Activity::Io, 200)], 100);
+        let after = wall(&[(Activity::Python, 300), (Activity::Io, 210), (Activity::Sleeping, 30)], 54);
+        let rows = parts(&before, &after);
+        let verdicts: Vec<_> = rows.iter().map(|row| (row.activity.clone(), row.verdict)).collect();
+        assert_eq!(
+            verdicts,
+            [
+                (Activity::Python, Verdict::Change),
+                (Activity::Sleeping, Verdict::Noise),
+                (Activity::Io, Verdict::Noise)
+            ]
+        );
+    }
+
+    #[test]
+    fn changes_read_well() {
+        let words = |before, after| change_in_words(Duration(before), Duration(after));
+        assert_eq!(words(2_000, 1_000), "2.000 us, then 1.000 us: 50 % less (2.00 times as fast)");
+        assert_eq!(words(1_000, 1_500), "1.000 us, then 1.500 us: 50 % more (1.50 times as long)");
+        assert_eq!(words(1_000, 1_001), "1.000 us, then 1.001 us: the same");
+        assert_eq!(words(0, 5), "0 ns, then 5 ns");
+    }
+}

@@ -1,0 +1,55 @@
+//! What ran, where, for how long; and what recording it cost.
+
+use hotspan_store::{Duration, Trace};
+use serde_json::Value;
+
+use crate::wall_time::RUN_KEY;
+
+/// What recording cost the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Processor time of hotspan's own thread.
+    pub agent: Duration,
+    /// Time taken from the program's own threads, estimated.
+    pub in_program: Duration,
+}
+
+pub(super) fn cost(trace: &Trace) -> Option<Cost> {
+    let cost = trace.metadata().value("hotspan.cost")?;
+    let time = |key: &str| cost.get(key).and_then(Value::as_i64).map(Duration);
+    Some(Cost { agent: time("agent_ns")?, in_program: time("in_program_ns")? })
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+pub(super) fn facts(trace: &Trace) -> Vec<(String, String)> {
+    let metadata = |key: &str| trace.metadata().value(key).unwrap_or(Value::Null);
+    let (run, environment, torch) =
+        (metadata(RUN_KEY), metadata("hotspan.environment"), metadata("hotspan.torch"));
+    let named = [
+        ("Command", &run["command"]),
+        ("Ended", &run["ended"]),
+        ("Python", &environment["python"]),
+        ("torch", &torch["torch"]),
+        ("CUDA", &torch["cuda"]),
+        ("torch threads", &torch["threads"]),
+        ("CPUs", &environment["cpus"]),
+        ("System", &environment["platform"]),
+    ];
+    let mut facts: Vec<(String, String)> =
+        named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), text(value)?))).collect();
+    if let Some(variables) = environment["variables"].as_object().filter(|variables| !variables.is_empty()) {
+        let pairs = variables.iter().filter_map(|(name, value)| Some(format!("{name}={}", text(value)?)));
+        facts.push(("Variables".to_owned(), pairs.collect::<Vec<_>>().join(" ")));
+    }
+    for device in trace.devices() {
+        facts.push((format!("Device {}", device.id), device.name));
+    }
+    facts
+}

@@ -1,0 +1,191 @@
+//! What cost most according to samples: functions, and lines of the program's own files.
+//!
+//! The main thread counts with all its time, waiting included, since that is what the user waits for. Other threads and
+//! processes count while they ran: most of them wait for work most of the time.
+
+use hashbrown::{HashMap, HashSet};
+use hotspan_store::{Duration, FrameId, FrameKind, FrameRow, SampleState, StackId, Trace, TrackId};
+
+use crate::call_tree::is_library;
+use crate::report::{Cell, Column, Table};
+use crate::wall_time::{is_importing, is_recorder, is_system_or_interpreter, package};
+
+/// The name of the thread that records.
+const OWN_THREAD: &str = "hotspan";
+
+/// Time by stack, of those samples that count.
+pub(super) fn by_stack(trace: &Trace, main: Option<TrackId>) -> Vec<(StackId, Duration)> {
+    let ours: Vec<bool> = trace.tracks().iter().map(|track| is_ours(trace, track.name)).collect();
+    let mut weights: HashMap<StackId, Duration> = HashMap::new();
+    let profile = trace.profile();
+    let mut profiling: HashMap<StackId, bool> = HashMap::new();
+    let mut is_profiling = |stack: StackId| {
+        *profiling.entry(stack).or_insert_with(|| {
+            let mut frames = profile.stacks.frames(stack).map(|frame| profile.frames.row(frame));
+            let python = frames.find(|frame| frame.kind == FrameKind::Python);
+            python.is_some_and(|frame| is_recorder(trace.str(frame.file)))
+        })
+    };
+    for sample in trace.profile().samples.rows() {
+        let runs = matches!(sample.state, SampleState::Running | SampleState::Unknown);
+        let counts = Some(sample.track) == main || (runs && !ours[sample.track.index()]);
+        if counts && sample.stack != StackId::NONE && !is_profiling(sample.stack) {
+            *weights.entry(sample.stack).or_default() += Duration(sample.weight.0.max(0));
+        }
+    }
+    let mut rows: Vec<_> = weights.into_iter().collect();
+    rows.sort_unstable_by_key(|&(stack, _)| stack);
+    rows
+}
+
+/// The path of a library's file below the folder of libraries; other paths as they are.
+fn inside_library(file: &str) -> &str {
+    let installed = ["/site-packages/", "/dist-packages/"].iter().find_map(|place| file.split_once(place));
+    let standard = || {
+        let (_, rest) = file.split_once("/lib/python3")?;
+        rest.split_once('/')
+    };
+    installed.or_else(standard).map_or(file, |(_, inside)| inside)
+}
+
+/// Whether a thread is the one that records.
+pub(super) fn is_ours(trace: &Trace, name: Option<hotspan_store::StringId>) -> bool {
+    name.is_some_and(|name| trace.str(name) == OWN_THREAD)
+}
+
+/// The time of a function or a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HotRow {
+    pub(super) name: String,
+    /// File and line, or the package of native code.
+    pub(super) place: String,
+    /// While it was innermost; for a line, with all it called.
+    pub(super) own: Duration,
+    pub(super) total: Duration,
+}
+
+/// Functions by their own time, outside of imports: those have a part of their own, and lines show which cost most.
+pub(super) fn functions(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
+    let profile = trace.profile();
+    // Frames that differ only in the line being executed are one function.
+    let mut firsts: HashMap<FrameRow, FrameId> = HashMap::new();
+    let functions: Vec<FrameId> = profile
+        .frames
+        .rows()
+        .enumerate()
+        .map(|(index, row)| *firsts.entry(FrameRow { line: 0, ..row }).or_insert(FrameId::at(index)))
+        .collect();
+    let mut times: HashMap<FrameId, (Duration, Duration)> = HashMap::new();
+    let mut seen = HashSet::new();
+    for &(stack, weight) in stacks.iter().filter(|&&(stack, _)| !is_importing(trace, stack)) {
+        seen.clear();
+        let mut innermost = true;
+        for frame in profile.stacks.frames(stack).map(|frame| functions[frame.index()]) {
+            let row = profile.frames.row(frame);
+            let file = trace.str(row.file);
+            if is_recorder(file) || (row.kind == FrameKind::Native && is_glue(file)) {
+                continue;
+            }
+            let time = times.entry(frame).or_default();
+            if std::mem::take(&mut innermost) {
+                time.0 += weight;
+            }
+            if seen.insert(frame) {
+                time.1 += weight;
+            }
+        }
+    }
+    let mut rows: Vec<_> = times.into_iter().filter(|(_, (own, _))| own.0 > 0).collect();
+    rows.sort_unstable_by_key(|&(frame, times)| (std::cmp::Reverse(times), frame));
+    let row = |(frame, (own, total)): (FrameId, (Duration, Duration))| {
+        let row = profile.frames.row(frame);
+        let file = trace.str(row.file);
+        let place = match row.kind {
+            FrameKind::Python => format!("{}:{}", inside_library(file), row.first_line),
+            FrameKind::Native => package(file),
+            FrameKind::Builtin => "built-in".to_owned(),
+        };
+        HotRow { name: trace.str(row.name).to_owned(), place, own, total }
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// The kernel, the C library and the interpreter run what others ask for: what they do is the caller's own time. Threads of
+/// OpenMP spin while they wait for work, which is nobody's.
+fn is_glue(file: &str) -> bool {
+    const OPEN_MP: [&str; 3] = ["libgomp", "libiomp5", "libomp"];
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let is_open_mp = OPEN_MP
+        .iter()
+        .any(|library| name.strip_prefix(library).is_some_and(|rest| rest.starts_with(['.', '-'])));
+    file.is_empty() || file == "[kernel]" || is_open_mp || is_system_or_interpreter(file)
+}
+
+/// Lines of the program's own files: the time of all they called is theirs.
+pub(super) fn lines(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
+    let profile = trace.profile();
+    let is_users = |frame: FrameId| {
+        let row = profile.frames.row(frame);
+        let file = trace.str(row.file);
+        let is_file = file.ends_with(".py") || file.contains('/');
+        row.kind == FrameKind::Python && row.line > 0 && is_file && !is_library(file) && !is_recorder(file)
+    };
+    let mut times: HashMap<(hotspan_store::StringId, u32), (Duration, FrameId)> = HashMap::new();
+    for &(stack, weight) in stacks {
+        if let Some(frame) = profile.stacks.frames(stack).find(|&frame| is_users(frame)) {
+            let row = profile.frames.row(frame);
+            times.entry((row.file, row.line)).or_insert((Duration::ZERO, frame)).0 += weight;
+        }
+    }
+    let mut rows: Vec<_> = times.into_iter().collect();
+    rows.sort_unstable_by_key(|&((file, line), (time, _))| (std::cmp::Reverse(time), file, line));
+    let row = |((file, line), (time, frame)): ((hotspan_store::StringId, u32), (Duration, FrameId))| HotRow {
+        name: trace.str(profile.frames.row(frame).name).to_owned(),
+        place: format!("{}:{line}", trace.str(file)),
+        own: time,
+        total: time,
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// Functions as a table. Their share is that of the wall time, which threads side by side may exceed.
+pub(super) fn function_table(rows: &[HotRow], whole: Duration) -> Option<Table> {
+    let mut table = Table::new("Functions that cost most");
+    table.columns = vec![
+        Column::duration("own", "Own"),
+        Column::percent("own_share", "Own %"),
+        Column::duration("total", "Total"),
+        Column::text("function", "Function"),
+        Column::text("place", "Where"),
+    ];
+    for row in rows {
+        table.add_row(vec![
+            Cell::Duration(row.own),
+            Cell::share(row.own, whole),
+            Cell::Duration(row.total),
+            Cell::text(&row.name),
+            Cell::text(&row.place),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// Lines as a table.
+pub(super) fn line_table(rows: &[HotRow], whole: Duration) -> Option<Table> {
+    let mut table = Table::new("Lines of the program that cost most");
+    table.columns = vec![
+        Column::duration("time", "Time"),
+        Column::percent("share", "Share"),
+        Column::text("line", "Line"),
+        Column::text("function", "Function"),
+    ];
+    for row in rows {
+        table.add_row(vec![
+            Cell::Duration(row.own),
+            Cell::share(row.own, whole),
+            Cell::text(&row.place),
+            Cell::text(&row.name),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}

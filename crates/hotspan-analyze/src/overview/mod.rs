@@ -1,0 +1,126 @@
+//! The report of a whole program: where it ran, where its time went, what to change, what cost most, what the recording itself
+//! cost and what it lacks.
+//!
+//! Each section is another analysis; this folder chooses and orders them, and leaves out those with nothing to say.
+//! `docs/report.md` defines every number. [`compare`] sets two such reports side by side.
+
+mod calls;
+pub mod compare;
+mod facts;
+mod hot;
+mod memory;
+mod processes;
+mod steps;
+
+use hotspan_store::{Duration, LossCount, Severity, Trace};
+
+use crate::advice::{Advice, Selection, advise};
+use crate::averages::{GroupBy, KeyAverages};
+use crate::report::{Cell, Column, Table};
+use crate::wall_time::{WallTime, program_thread, wall_time};
+
+pub use facts::Cost;
+
+/// Rows of each list of what cost most.
+const TOP: usize = 10;
+
+/// A whole program at a glance.
+#[derive(Debug)]
+pub struct Overview {
+    /// What ran, where, for how long: names and values.
+    pub facts: Vec<(String, String)>,
+    /// Where the wall time went.
+    pub wall_time: Option<WallTime>,
+    /// What recording cost.
+    pub cost: Option<Cost>,
+    /// What to change.
+    pub advice: Advice,
+    /// What is missing from the recording, in words; worst first.
+    pub missing: Vec<String>,
+    /// The sections that follow, in order.
+    pub sections: Vec<Table>,
+}
+
+/// Sums up a program.
+#[must_use]
+pub fn overview(trace: &Trace) -> Overview {
+    let wall_time = wall_time(trace);
+    let main = program_thread(trace);
+    let whole = wall_time.as_ref().map_or(trace.window().1, |wall_time| wall_time.total);
+    let stacks = hot::by_stack(trace, main);
+    let averages = KeyAverages::compute(trace, &GroupBy::default());
+    let sections = [
+        steps::steps(trace),
+        hot::line_table(top(&hot::lines(trace, &stacks)), whole),
+        hot::function_table(top(&hot::functions(trace, &stacks)), whole),
+        calls::recorded_lines(trace, TOP),
+        calls::ranges(&averages, whole, TOP),
+        calls::operators(&averages, TOP),
+        calls::modules(trace, TOP),
+        calls::device_work(trace, TOP),
+        memory::memory(trace),
+        processes::processes(trace, main),
+    ];
+    Overview {
+        facts: facts::facts(trace),
+        cost: facts::cost(trace),
+        advice: advise(trace, &Selection::default()),
+        missing: missing(trace, wall_time.as_ref()),
+        sections: sections.into_iter().flatten().collect(),
+        wall_time,
+    }
+}
+
+fn top<T>(rows: &[T]) -> &[T] {
+    &rows[..rows.len().min(TOP)]
+}
+
+fn missing(trace: &Trace, wall_time: Option<&WallTime>) -> Vec<String> {
+    let in_words = |loss: &LossCount| format!("{} ({} x {})", loss.loss.help(), loss.count, loss.loss.name());
+    let losses = trace.losses().counts().iter().filter(|loss| loss.loss.severity() > Severity::Note);
+    let mut missing: Vec<String> = losses.map(in_words).collect();
+    if wall_time.is_some_and(|wall_time| wall_time.samples == 0 && wall_time.total.0 > 1_000_000_000) {
+        missing.push("no samples of the main thread: functions and lines are not known".to_owned());
+    }
+    missing
+}
+
+impl Overview {
+    /// What ran, as a table.
+    #[must_use]
+    pub fn facts_table(&self) -> Table {
+        let mut facts = Table::new("Program");
+        facts.columns = vec![Column::text("fact", "Fact"), Column::text("value", "Value")];
+        for (name, value) in &self.facts {
+            facts.add_row(vec![Cell::text(name), Cell::text(value)]);
+        }
+        if let Some(wall_time) = &self.wall_time {
+            facts.add_row(vec![Cell::text("Wall time"), Cell::Text(wall_time.total.to_string())]);
+        }
+        if let Some(cost) = self.cost_in_words() {
+            facts.add_row(vec![Cell::text("Cost of recording"), Cell::Text(cost)]);
+        }
+        facts
+    }
+
+    /// What recording cost, in a sentence.
+    #[must_use]
+    pub fn cost_in_words(&self) -> Option<String> {
+        let (cost, whole) = (self.cost?, self.wall_time.as_ref()?.total);
+        let share = |time: Duration| time.0 as f64 * 100.0 / whole.0.max(1) as f64;
+        let (in_program, agent) = (share(cost.in_program), share(cost.agent));
+        Some(format!(
+            "{} in the program's threads ({in_program:.2} %), {} in hotspan's own ({agent:.2} %)",
+            cost.in_program, cost.agent
+        ))
+    }
+
+    /// How it looks: facts, where the time went, and the sections.
+    #[must_use]
+    pub fn report(&self) -> Vec<Table> {
+        let wall_time = self.wall_time.iter().map(WallTime::report);
+        let tables =
+            std::iter::once(self.facts_table()).chain(wall_time).chain(self.sections.iter().cloned());
+        tables.filter(|table| !table.rows.is_empty()).collect()
+    }
+}

@@ -1,0 +1,36 @@
+//! Steps: how long they take, the first told apart, since it warms caches up and compiles.
+
+use hotspan_store::{Duration, Trace};
+
+use crate::program_steps::{StepSource, program_steps};
+use crate::report::{Cell, Column, Table};
+
+pub(super) fn steps(trace: &Trace) -> Option<Table> {
+    let (steps, source) = program_steps(trace);
+    let (first, rest) = steps.split_first()?;
+    let mut table = Table::new(match source {
+        StepSource::Optimizer => "Steps (of the optimizer)",
+        StepSource::Marks | StepSource::Nothing => "Steps",
+    });
+    table.columns = vec![
+        Column::text("steps", "Steps"),
+        Column::count("count", "Count"),
+        Column::duration("median", "Median"),
+        Column::duration("shortest", "Shortest"),
+        Column::duration("longest", "Longest"),
+        Column::duration("total", "Total"),
+    ];
+    let mut add = |name: &str, mut durations: Vec<Duration>| {
+        durations.sort_unstable();
+        if let (Some(&shortest), Some(&longest)) = (durations.first(), durations.last()) {
+            let median = durations[durations.len() / 2];
+            let total = durations.iter().copied().sum();
+            let mut cells = vec![Cell::text(name), Cell::Count(durations.len() as u64)];
+            cells.extend([median, shortest, longest, total].map(Cell::Duration));
+            table.add_row(cells);
+        }
+    };
+    add("first (warm-up)", vec![first.duration]);
+    add("the others", rest.iter().map(|step| step.duration).collect());
+    Some(table)
+}

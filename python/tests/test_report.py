@@ -1,0 +1,139 @@
+"""The report of ``hotspan run``: where the time of whole programs went, what cost most, and two runs side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import REPOSITORY
+from whole_programs import PROGRAMS
+
+CASES = REPOSITORY / "examples" / "case_studies"
+#: Every Python program imports, starts and ends; what it does besides is what it is about.
+AROUND = {"importing modules", "start, exit, not recorded", "garbage collection"}
+#: What the advice calls the cause, and what the mended version spends less time in. The steps make it seconds.
+STUDIES = {
+    "double_precision": ({"fp64-slow-path"}, "torch operators (CPU)", 16),
+    "masking": ({"numpy-round-trip"}, "native code: numpy", 15),
+    "picture_transforms": ({"data-loading-bound", "per-sample-transforms"}, "DataLoader", 8),
+}
+
+
+def hotspan(folder: Path, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hotspan", *map(str, arguments)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, env=environment)
+
+
+def report(folder: Path, *files: str | Path) -> dict[str, Any]:
+    seen = hotspan(folder, "report", *files, "--json")
+    assert seen.returncode == 0, seen.stderr
+    return json.loads(seen.stdout)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_wall_time_adds_up_and_names_what_the_program_does(name: str, tmp_path: Path) -> None:
+    text, expected = PROGRAMS[name]
+    (tmp_path / "program.py").write_text(text)
+    seen = hotspan(tmp_path, "run", "program.py")
+    assert seen.returncode == 0, seen.stderr
+    found = report(tmp_path, "program.hotspan")
+    parts = {row["activity"]: row for row in found["report"]["Where the time went"]}
+    assert sum(row["share"] for row in parts.values()) == pytest.approx(100, abs=1)
+    assert sum(row["time"] for row in parts.values()) == found["wall_time_ns"]
+    about = AROUND - {expected}
+    longest = max((part for part in parts if part not in about), key=lambda part: parts[part]["time"])
+    assert longest == expected, parts
+    assert "<svg" in (tmp_path / "program.svg").read_text()
+    # The recorder is no part of the program.
+    for section in ("Functions that cost most", "Lines of the program that cost most"):
+        assert "hotspan/_" not in json.dumps(found["report"].get(section, []))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The demonstration, recorded once."""
+    folder = tmp_path_factory.mktemp("trained")
+    seen = hotspan(folder, "run", "-o", "train.hotspan", REPOSITORY / "examples" / "train.py")
+    assert seen.returncode == 0, seen.stderr
+    return folder, seen.stderr
+
+
+def test_the_whole_picture_of_a_training(trained: tuple[Path, str]) -> None:
+    folder, text = trained
+    assert all(len(line) <= 100 for line in text.splitlines() if "hotspan" not in line), text
+    assert "\x1b" not in text
+    for title in (
+        "Where the time went",
+        "Steps (of the optimizer)",
+        "Operators that cost most",
+        "Time by process",
+    ):
+        assert title in text
+    found = report(folder, "train.hotspan")["report"]
+    first, others = found["Steps (of the optimizer)"]
+    # 640 pictures in batches of 32, twice.
+    assert (first["count"], others["count"]) == (1, 39)
+    workers = [row for row in found["Time by process"] if row["what"] == "DataLoader worker"]
+    assert len(workers) >= 1
+    assert found["Time by process"][0]["what"] == "the program"
+    assert "aten::convolution_backward" in {row["name"] for row in found["Operators that cost most"]}
+    assert any("train.py:" in row["line"] for row in found["Lines of the program that cost most"])
+    assert found["Memory at its peak"][0]["bytes"] > 1 << 20
+
+
+def test_the_report_is_printed_again(trained: tuple[Path, str]) -> None:
+    folder, text = trained
+    again = hotspan(folder, "report", "train.hotspan")
+    assert again.returncode == 0
+    assert again.stdout.strip() in text
+    markdown = hotspan(folder, "report", "train.hotspan", "--markdown").stdout
+    assert "## Where the time went\n\n| Activity | Time | Share |" in markdown
+
+
+def test_a_run_does_not_differ_from_itself(trained: tuple[Path, str]) -> None:
+    folder, _ = trained
+    found = report(folder, "train.hotspan", "train.hotspan")
+    assert found["findings"]["gone"] == found["findings"]["new"] == []
+    assert {row["verdict"] for row in found["report"]["Where the time went"][1:]} == {"noise"}
+    assert "Lines that changed" not in found["report"]
+
+
+@pytest.mark.parametrize("case", STUDIES)
+def test_a_case_study_is_explained_and_mended(case: str, tmp_path: Path) -> None:
+    causes, part, steps = STUDIES[case]
+    for name, arguments in (("slow", []), ("mended", ["--fixed"])):
+        program = [CASES / f"{case}.py", *arguments, str(steps)]
+        seen = hotspan(tmp_path, "run", "--shapes", "-o", f"{name}.hotspan", *program)
+        assert seen.returncode == 0, seen.stderr
+    slow = report(tmp_path, "slow.hotspan")
+    assert causes <= {finding["rule"] for finding in slow["advice"]["findings"]}
+    found = report(tmp_path, "slow.hotspan", "mended.hotspan")
+    assert causes <= set(found["findings"]["gone"]), found["findings"]
+    (row,) = [row for row in found["report"]["Where the time went"] if row["activity"] == part]
+    assert row["verdict"] == "change", row
+    assert row["change"] < 0
+    assert any(re.match(rf"Less time in: .*{re.escape(part)}", words) for words in found["summary"])
+    if case == "masking":
+        lines = (CASES / "masking.py").read_text().splitlines()
+        number = 1 + next(number for number, text in enumerate(lines) if "np.argwhere(" in text)
+        (finding,) = [finding for finding in slow["advice"]["findings"] if finding["rule"] in causes]
+        assert finding["source"].endswith(f"masking.py:{number}")
+        assert slow["report"]["Lines of the program that cost most"]
+        ranges = {row["name"]: row["share"] for row in slow["report"]["Ranges that the program marks"]}
+        assert ranges["LABEL2: masking"] > ranges["LABEL1: linear pass"] > 0
+
+
+def test_what_is_missing_is_said_in_words(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import time, os\ntime.sleep(1.5); os.kill(os.getpid(), 9)")
+    seen = hotspan(tmp_path, "run", "program.py")
+    assert "What is missing" in seen.stderr
+    assert "was cut off" in seen.stderr
+    assert any("was cut off" in text for text in report(tmp_path, "program.hotspan")["missing"])
