@@ -16,6 +16,8 @@ use crate::torch::abi;
 /// What one thread recorded.
 #[derive(Debug)]
 pub(crate) struct ThreadRecording {
+    /// Tells threads apart, also those that had the same number of the operating system one after the other.
+    pub(crate) number: u64,
     /// The operating system's number.
     pub(crate) os_thread: i64,
     /// torch's own number, which backward operators name their forward thread by.
@@ -26,6 +28,8 @@ pub(crate) struct ThreadRecording {
     pub(crate) parts: Vec<Part>,
     pub(crate) dropped: u64,
     pub(crate) inputs_dropped: u64,
+    /// Nothing will follow.
+    pub(crate) has_ended: bool,
 }
 
 /// A chunk as far as it was written.
@@ -42,6 +46,11 @@ impl Part {
     /// The slots of records, oldest first.
     pub(crate) fn slots(&self) -> impl Iterator<Item = *mut u8> + use<> {
         self.chunk.slots_down_to(self.low)
+    }
+
+    /// The memory it is in.
+    pub(crate) fn chunk(&self) -> &Arc<Chunk> {
+        &self.chunk
     }
 
     /// The blocks, as words.
@@ -71,6 +80,7 @@ struct ThreadBuffer {
 
 struct ThreadState {
     session: u64,
+    number: u64,
     os_thread: i64,
     torch_thread: u64,
     name: String,
@@ -86,6 +96,7 @@ unsafe impl Sync for ThreadBuffer {}
 
 static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(std::ptr::null_mut());
 static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
+static NEXT_THREAD: AtomicU64 = AtomicU64::new(1);
 
 pub(crate) static SINK: abi::Sink = abi::Sink { attach, grow, detach };
 
@@ -142,6 +153,36 @@ pub(crate) fn stop(session: u64) -> Vec<ThreadRecording> {
     recordings
 }
 
+/// Takes the full chunks of a session that goes on, and shows how far the others are written. Threads that have ended are
+/// told of for the last time.
+pub(crate) fn drain(session: u64) -> Vec<ThreadRecording> {
+    let registry = registry();
+    let threads = lock(&registry.threads).clone();
+    let mut recordings = Vec::new();
+    for thread in &threads {
+        let mut state = lock(&thread.state);
+        if state.session != session {
+            continue;
+        }
+        let room: usize = state.full.iter().map(|part| part.chunk.size()).sum();
+        if room > 0 {
+            registry.bytes_left.fetch_add(room as u64, Ordering::Relaxed);
+            registry.is_full.store(false, Ordering::Relaxed);
+        }
+        recordings.push(thread.read(&mut state));
+        if state.has_ended {
+            state.session = 0;
+            thread.leave_chunks(&mut state);
+        }
+    }
+    let ended = |thread: &Arc<ThreadBuffer>| {
+        let state = lock(&thread.state);
+        state.has_ended && state.session == 0
+    };
+    lock(&registry.threads).retain(|thread| !ended(thread));
+    recordings
+}
+
 /// How many slots all threads have written in a session so far.
 pub(crate) fn recorded(session: u64) -> u64 {
     let threads = lock(&registry().threads).clone();
@@ -160,6 +201,15 @@ impl ThreadBuffer {
             return None;
         }
         state.session = 0;
+        let mut recording = self.read(&mut state);
+        if let Some(name) = thread_name(recording.os_thread) {
+            recording.name = name;
+        }
+        Some(recording)
+    }
+
+    /// Takes the full chunks, and the current one as far as it is written.
+    fn read(&self, state: &mut ThreadState) -> ThreadRecording {
         let mut parts = std::mem::take(&mut state.full);
         // SAFETY: these are only ever written by the shim's atomic stores and by `add_chunk`, which runs under the lock
         // held here.
@@ -174,9 +224,9 @@ impl ThreadBuffer {
         };
         // The thread keeps its share of the last chunk until its next event: it may be writing there now.
         parts.extend(state.current.clone().map(|chunk| Part { chunk, blocks_end, low }));
-        let name = thread_name(state.os_thread).unwrap_or_else(|| state.name.clone());
-        let (os_thread, torch_thread) = (state.os_thread, state.torch_thread);
-        Some(ThreadRecording { os_thread, torch_thread, name, parts, dropped, inputs_dropped })
+        let name = state.name.clone();
+        let ThreadState { number, os_thread, torch_thread, has_ended, .. } = *state;
+        ThreadRecording { number, os_thread, torch_thread, name, parts, dropped, inputs_dropped, has_ended }
     }
 
     fn recorded(&self, session: u64) -> u64 {
@@ -267,6 +317,7 @@ impl ThreadBuffer {
         let name = thread_name(os_thread).unwrap_or_default();
         let state = ThreadState {
             session: 0,
+            number: NEXT_THREAD.fetch_add(1, Ordering::Relaxed),
             os_thread,
             torch_thread,
             name,
