@@ -39,7 +39,9 @@ class Torch:
             self._record(bool(options.get("shapes")), bool(options.get("memory")))
         except _core.CollectError as error:
             reason = str(error).splitlines()[0]
-            print(f"hotspan: torch operators are not recorded: {reason} (see `hotspan doctor`)", file=sys.stderr)
+            print(
+                f"hotspan: torch operators are not recorded: {reason} (see `hotspan doctor`)", file=sys.stderr
+            )
             return
         if options.get("stack"):
             self._trace_calls()

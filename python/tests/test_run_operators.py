@@ -83,7 +83,12 @@ def test_streaming_counts_what_a_profile_counts(tmp_path: Path) -> None:
     """)
     (tmp_path / "reference.py").write_text(reference)
     bare = subprocess.run(
-        [sys.executable, "reference.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "reference.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     expected = json.loads(bare.stdout)
     # The agent looks several times while this runs, also in the middle of operators that go on.
@@ -153,20 +158,21 @@ def test_profiles_inside_the_program(tmp_path: Path) -> None:
 
 
 def test_steps_that_were_asked_for(tmp_path: Path) -> None:
-    for options, steps in ((["--steps", "2:5"], 3), (["--every", "4"], 3), (["--steps", "3:"], 8)):
+    for options, steps in ((["--steps", "2:5"], 3), (["--steps", "1:", "--every", "4"], 2)):
         seen = run(tmp_path, TRAINING + "train(11)", *options)
         assert seen.returncode == 0, seen.stderr
         assert counts(tmp_path / "program.hotspan")["aten::addmm"] == 2 * steps, options
 
 
 def test_stacks_of_operators(tmp_path: Path) -> None:
-    seen = run(tmp_path, TRAINING + "train(5)", "--stack", "--rate", "0")
+    program = "import torch\ndef work(): return torch.ones(2).exp2()\nfor _ in range(3): work()"
+    seen = run(tmp_path, program, "--stack", "--rate", "0")
     assert seen.returncode == 0, seen.stderr
     trace = hotspan.open(tmp_path / "program.hotspan")
     assert not trace.losses
-    assert trace.categories["python_function"].spans > 5
+    assert trace.categories["python_function"].spans >= 9
     stacks = {row.key: row.stack for row in trace.key_averages(group_by_stack_n=5)}
-    assert any("train" in frame for frame in stacks["aten::addmm"])
+    assert any("work" in frame for frame in stacks["aten::exp2"])
 
 
 def test_a_data_loader_with_processes(tmp_path: Path) -> None:

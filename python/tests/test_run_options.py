@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import hotspan
@@ -60,8 +58,12 @@ def test_lines_of_a_file_and_of_a_function(tmp_path: Path) -> None:
 
 
 def test_lines_of_a_module_with_their_memory(tmp_path: Path) -> None:
-    (tmp_path / "module.py").write_text("def take():\n    data = bytearray(50_000_000)\n    return len(data)\n")
-    seen = run(tmp_path, "import module\nmodule.take()", "--lines", "module.py", "--memory-lines", "--rate", "0")
+    (tmp_path / "module.py").write_text(
+        "def take():\n    data = bytearray(50_000_000)\n    return len(data)\n"
+    )
+    seen = run(
+        tmp_path, "import module\nmodule.take()", "--lines", "module.py", "--memory-lines", "--rate", "0"
+    )
     assert seen.returncode == 0, seen.stderr
     (row,) = _core.line_rows(opened(tmp_path)._core)
     assert row[2] == "take"
@@ -75,16 +77,18 @@ def test_nothing_before_and_after_the_time_that_was_asked_for(tmp_path: Path) ->
         def early(): return sum(range(1000))
         def middle(): return sum(range(1000))
         def late(): return sum(range(1000))
-        for function, seconds in ((early, 1.0), (middle, 2.0), (late, 1.0)):
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
-                function()
+        import json, os
+        options = json.loads(os.environ["HOTSPAN_RUN"])
+        begin, end = options["since"] / 1e9, options["until"] / 1e9
+        # The agent looks five times a second: nothing is said about what is near the limits.
+        while time.time() < begin - 0.2: early()
+        while time.time() < end + 0.6: middle()
+        while time.time() < end + 1: late()
     """
-    seen = run(tmp_path, program, "--delay", "1.8", "--duration", "0.6")
+    seen = run(tmp_path, program, "--delay", "1.2", "--duration", "0.6")
     assert seen.returncode == 0, seen.stderr
     names = {frame[0] for sample in _core.sample_stacks(opened(tmp_path)._core) for frame in sample[5]}
-    assert "late" not in names
-    assert "early" not in names or "middle" in names
+    assert not names & {"early", "late"}
 
 
 def test_a_budget_that_cannot_be_kept_makes_it_record_less(tmp_path: Path) -> None:
@@ -119,11 +123,19 @@ def test_attach_samples_a_running_program(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        command = [sys.executable, "-m", "hotspan", "attach", str(process.pid), "-d", "0.5", "-o", "x.hotspan"]
+        command = [
+            sys.executable,
+            "-m",
+            "hotspan",
+            "attach",
+            str(process.pid),
+            "-d",
+            "0.5",
+            "-o",
+            "x.hotspan",
+        ]
         seen = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
         process.kill()
-    if "ptrace" in seen.stderr or "permitted" in seen.stderr:
-        return
     assert seen.returncode == 0, seen.stderr
     assert hotspan.open(tmp_path / "x.hotspan").wall_time_ns > 0
 

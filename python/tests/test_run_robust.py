@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import resource
 import subprocess
 import sys
 import textwrap
@@ -25,11 +23,6 @@ def run(folder: Path, program: str, *command: str, **more: object) -> subprocess
     )  # type: ignore[call-overload, no-any-return]
 
 
-def processes(folder: Path) -> int:
-    """How many processes tell of their memory."""
-    return sum(1 for row in hotspan.open(folder / "x.hotspan").metadata if row == "hotspan.environment")
-
-
 def test_files_of_the_program_are_its_own(tmp_path: Path) -> None:
     """A program that closes all files, as daemons do, gets the same numbers again: nobody else may write or close them."""
     program = """
@@ -49,7 +42,9 @@ def test_files_of_the_program_are_its_own(tmp_path: Path) -> None:
     """
     seen = run(tmp_path, f"FOLDER = {str(tmp_path)!r}" + textwrap.dedent(program))
     assert (seen.returncode, seen.stdout) == (0, "written\n"), seen.stderr
-    assert [(tmp_path / f"{number}.txt").read_text() for number in range(40)] == [str(number) for number in range(40)]
+    assert [(tmp_path / f"{number}.txt").read_text() for number in range(40)] == [
+        str(number) for number in range(40)
+    ]
     assert not hotspan.open(tmp_path / "x.hotspan").losses
 
 
