@@ -105,7 +105,9 @@ def hide_this_file() -> None:
     """Let an exception that ends the program be shown without the frames that led to the program."""
     shown = sys.excepthook
 
-    def show(kind: type[BaseException], value: BaseException, traceback: types.TracebackType | None) -> None:
+    def show(
+        kind: type[BaseException], value: BaseException, traceback: types.TracebackType | None
+    ) -> None:
         entry = kept = traceback
         while entry is not None:
             if entry.tb_frame.f_code.co_filename == __file__:

@@ -90,9 +90,7 @@ class Sampler:
 
     def _recorded(self) -> _core.Trace:
         if self._running is not None:
-            raise _core.CollectError(
-                "the recording is still running. hint: stop it, or leave its `with` block"
-            )
+            raise _core.CollectError("the recording is still running. hint: stop it, or leave its `with` block")
         if self._trace is None and self._path is not None and os.path.exists(self._path):
             self._trace = _core.open(self._path)
         if self._trace is None:

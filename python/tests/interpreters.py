@@ -32,11 +32,7 @@ def interpreters() -> dict[str, str]:
 
 def answers(path: Path, version: str) -> bool:
     """Whether it starts, and is that version."""
-    asked = [
-        str(path),
-        "-c",
-        "import sys; print('%d.%d' % sys.version_info[:2], sys._is_gil_enabled() if hasattr(sys, '_is_gil_enabled') else True)",
-    ]
+    asked = [str(path), "-c", "import sys; print('%d.%d' % sys.version_info[:2], sys._is_gil_enabled() if hasattr(sys, '_is_gil_enabled') else True)"]
     told = subprocess.run(asked, capture_output=True, text=True, check=False)
     return told.stdout.split() == [version, "True"]
 

@@ -39,9 +39,7 @@ def interpreter(version: str) -> Path | None:
     return found[-1] if found else None
 
 
-def run(
-    program: str, *arguments: str, python: Path | None = None, **options: Any
-) -> subprocess.CompletedProcess[str]:
+def run(program: str, *arguments: str, python: Path | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a program text in a fresh interpreter that can import hotspan."""
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "python"), **options.pop("env", {})}
     command = [str(python or sys.executable), "-c", program, *arguments]

@@ -32,10 +32,7 @@ def counted(path: str, profiler: str, program: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("program", sorted(set(PROGRAMS) - {"threads"}))
 def test_calls_and_callers_equal_cprofile(interpreter: str, program: str) -> None:
-    ours, theirs = (
-        counted(interpreter, "hotspan.cprofile", program),
-        counted(interpreter, "cProfile", program),
-    )
+    ours, theirs = counted(interpreter, "hotspan.cprofile", program), counted(interpreter, "cProfile", program)
     assert len(theirs) >= 3
     assert ours == theirs
 

@@ -51,8 +51,5 @@ def test_every_command_runs(tmp_path: Path) -> None:
         if theirs.startswith("python") or theirs.startswith("import"):
             original = run(theirs, tmp_path)
             # Times differ; the rows of the program do not.
-            calls = [
-                re.findall(r"(\S+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ (.*(?:forward|my_function|sum).*)", text)
-                for text in (told, original)
-            ]
+            calls = [re.findall(r"(\S+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ (.*(?:forward|my_function|sum).*)", text) for text in (told, original)]
             assert sorted(calls[0]) == sorted(calls[1]), ours

@@ -82,9 +82,7 @@ def test_restrictions_callers_and_callees_are_pstats_own(hotspan_command: Comman
     assert ours("--only", ".5", "--only", "fib|even") == theirs(lambda s: s.print_stats(0.5, "fib|even"))
     assert ours("--only", "no such function") == theirs(lambda s: s.print_stats("no such function"))
     assert ours("--callers", "fib") == theirs(lambda s: s.print_callers("fib"))
-    assert ours("--callers", "fib|append", "--only", ".9") == theirs(
-        lambda s: s.print_callers(0.9, "fib|append")
-    )
+    assert ours("--callers", "fib|append", "--only", ".9") == theirs(lambda s: s.print_callers(0.9, "fib|append"))
     assert ours("--callees", "") == theirs(lambda s: s.print_callees(""))
     assert ours("--strip-dirs", "--callees", "classes") == theirs(lambda s: s.strip_dirs().sort_stats("cumulative").print_callees("classes"))  # fmt: skip
 
@@ -97,29 +95,9 @@ def test_several_files_are_added_up(hotspan_command: Command, prof: Path, own_pr
     assert told.stdout.splitlines()[:4] == expected.splitlines()[:4]
 
 
-def test_every_beginning_of_a_sort_key_is_what_pstats_takes_it_for(
-    hotspan_command: Command, prof: Path
-) -> None:
+def test_every_beginning_of_a_sort_key_is_what_pstats_takes_it_for(hotspan_command: Command, prof: Path) -> None:
     known = pstats.Stats(str(prof), stream=io.StringIO()).get_sort_arg_defs()
-    for beginning in (
-        "c",
-        "ca",
-        "cu",
-        "cum",
-        "cumu",
-        "t",
-        "ti",
-        "to",
-        "n",
-        "na",
-        "nc",
-        "nf",
-        "p",
-        "f",
-        "mod",
-        "s",
-        "l",
-    ):
+    for beginning in ("c", "ca", "cu", "cum", "cumu", "t", "ti", "to", "n", "na", "nc", "nf", "p", "f", "mod", "s", "l"):
         told = hotspan_command("stats", prof, "--sort", beginning, "--limit", "1")
         if beginning in known:
             assert f"Ordered by: {known[beginning][1]}\n" in told.stdout, beginning

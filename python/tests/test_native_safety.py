@@ -83,9 +83,7 @@ def test_every_python_runs_programs_unchanged(version: str, tmp_path: Path) -> N
     if python is None:
         pytest.skip(f"no CPython {version} here")
     script = tmp_path / "script.py"
-    script.write_text(
-        BURN + "def work():\n    burn(0.1)\nwork()\nimport sys\nprint(sys.argv, __file__)\n1 / 0\n"
-    )
+    script.write_text(BURN + "def work():\n    burn(0.1)\nwork()\nimport sys\nprint(sys.argv, __file__)\n1 / 0\n")
     bare, sampled = (bootstrap(tmp_path, script, "x", python=python, sampled=way) for way in (False, True))
     assert (sampled.returncode, sampled.stdout, sampled.stderr) == (bare.returncode, bare.stdout, bare.stderr)
     stacks = [stack for stack in recorded(tmp_path) if "burn" in stack]
@@ -95,12 +93,7 @@ def test_every_python_runs_programs_unchanged(version: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ["-m", "json.tool", "--help"],
-        ["-c", "import sys; print(sys.argv, sys.path[0])", "x"],
-        ["-m", "nothing"],
-    ],
+    "arguments", [["-m", "json.tool", "--help"], ["-c", "import sys; print(sys.argv, sys.path[0])", "x"], ["-m", "nothing"]]
 )
 def test_modules_and_code_run_too(arguments: list[str], tmp_path: Path) -> None:
     bare, sampled = (bootstrap(tmp_path, *arguments, sampled=way, cwd=tmp_path) for way in (False, True))

@@ -83,9 +83,7 @@ def test_stacks_are_whole_and_in_order(python: Path) -> None:
         linked = [row for row in burning if "generator" in names(row)]
         assert linked
         for row in linked:
-            link = [
-                index for index, frame in enumerate(reversed(row["frames"])) if "_bisect" in frame["file"]
-            ]
+            link = [index for index, frame in enumerate(reversed(row["frames"])) if "_bisect" in frame["file"]]
             assert link
             assert names(row).index("generator") < min(link) <= max(link) < names(row).index("<lambda>")
 
@@ -200,12 +198,7 @@ def test_python_only() -> None:
     program = SPLIT.replace("rate=1000", "rate=500, native=False, waiting=False")
     rows = samples(program)
     assert {row["state"] for row in rows} == {"running"}
-    kinds = {
-        frame["kind"]
-        for row in rows
-        for frame in row["frames"]
-        if row["frames"][0]["name"] != "[native code]"
-    }
+    kinds = {frame["kind"] for row in rows for frame in row["frames"] if row["frames"][0]["name"] != "[native code]"}
     assert kinds == {"python"}
 
 

@@ -24,7 +24,7 @@ def run(folder: Path, program: str, *command: str, **more: object) -> subprocess
 
 
 def test_files_of_the_program_are_its_own(tmp_path: Path) -> None:
-    """A program that closes all files, as daemons do, gets the same numbers again: nobody else may write or close them."""
+    """A program that closes all files, as daemons do, gets their numbers again: nobody else may use them."""
     program = """
         import os, threading, time
         os.chdir("/")
