@@ -1,7 +1,7 @@
-"""What `hotspan run` costs, beside scalene, py-spy and torch.profiler, on the same programs; adds a table to bench/RESULTS.md.
+"""What `hotspan run` costs, beside scalene, py-spy and torch.profiler, on the same programs: a table in RESULTS.md.
 
-A program times its own work, so that start-up is no part of it; start-up is measured apart. Tools take turns, round by round, so
-that whatever else the machine does falls on all of them; the fastest round counts.
+A program times its own work, so that start-up is no part of it; start-up is measured apart. Tools take turns, round by
+round, so that whatever else the machine does falls on all of them; the fastest round counts.
 
 Usage: python bench/run_overhead.py [--repeat 5] [--only NAME]
 """
@@ -43,7 +43,8 @@ PROGRAMS = {
                 y = torch.relu(self.norms[0](self.first(x)))
                 return torch.relu(self.norms[1](self.second(y)) + self.short(x))
 
-        sizes = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)]
+        sizes = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1)]
+        sizes += [(128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)]
         model = nn.Sequential(
             nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
             *[Block(*size) for size in sizes], nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
@@ -218,7 +219,7 @@ def report(repeat: int, only: str | None) -> str:
     for name, best in results.items():
         bare = best["bare"]
         costs = {tool: best[tool] / bare - 1 for tool in tools if tool in best}
-        cells = [f"{costs[tool]:+.1%}" if tool in costs else "–" for tool in tools]
+        cells = [f"{costs[tool]:+.1%}" if tool in costs else "-" for tool in tools]
         verdict = "met" if costs.get("hotspan run", 1) <= TARGET else "missed"
         lines.append(f"| {name} | {bare:.2f} s | " + " | ".join(cells) + f" | ≤ {TARGET:.0%}: {verdict} |")
     bare, seen = start_up(repeat)

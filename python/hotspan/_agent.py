@@ -8,17 +8,18 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import platform
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from hotspan import _core
 
+# Every program that is recorded pays for what is imported here.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any, NoReturn
+
     from hotspan._agent_functions import Functions
     from hotspan._agent_torch import Torch
 
@@ -122,12 +123,15 @@ def _exit(status: int) -> NoReturn:
 
 
 def _environment() -> dict[str, Any]:
+    system = os.uname()
     return {
-        "python": platform.python_version(),
-        "implementation": platform.python_implementation(),
+        "python": sys.version.split()[0],
+        "implementation": {"cpython": "CPython", "pypy": "PyPy"}.get(
+            sys.implementation.name, sys.implementation.name
+        ),
         "executable": sys.executable,
         "argv": sys.orig_argv,
-        "platform": platform.platform(),
+        "platform": "-".join((system.sysname, system.release, system.machine)),
         "cpus": len(os.sched_getaffinity(0)),
         "process": os.getpid(),
         "parent": os.getppid(),
@@ -147,7 +151,7 @@ def _record_torch(torch: ModuleType) -> None:
         _torch = Torch(_agent, torch, _options)
 
 
-class _TorchWatcher(MetaPathFinder):
+class _TorchWatcher:
     """Notices when the program imports torch."""
 
     def find_spec(

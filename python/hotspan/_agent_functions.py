@@ -1,4 +1,4 @@
-"""What ``hotspan run`` records of Python functions beyond samples: every call (``--functions``), lines (``--lines``)."""
+"""What ``hotspan run`` records of Python functions beyond samples: every call (``--functions``), and ``--lines``."""
 
 from __future__ import annotations
 
