@@ -127,14 +127,14 @@ impl PyAgent {
     /// Says whether the program is where it should be recorded.
     fn record(&self, py: Python<'_>, on: bool) {
         let operators = lock(&self.operators).clone();
-        py.detach(|| {
-            if let Some(operators) = operators {
-                operators.source.toggle(on);
-            }
-            if let Some(agent) = &*lock(&self.agent) {
-                agent.record(on);
-            }
-        });
+        if let Some(operators) = operators {
+            // The agent may be busy with them; nobody else should wait for that.
+            py.detach(|| operators.source.toggle(on));
+        }
+        // With the GIL held, so that no other thread can fork meanwhile and leave the child with a lock that is taken.
+        if let Some(agent) = &*lock(&self.agent) {
+            agent.record(on);
+        }
     }
 
     /// Records the operators of the torch whose Python package is that folder.

@@ -456,6 +456,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_drained_makes_room_and_comes_once() {
+        let _one = lock(&ONE_SESSION);
+        let session = start(4 * LARGEST_CHUNK as u64);
+        std::thread::spawn(move || {
+            let thread = attach(session, 1);
+            let mut read: Vec<u64> = Vec::new();
+            let mut seen = 0;
+            for round in 0..50_u64 {
+                // Fifty times half a chunk: more than there is room for at once.
+                let count = LARGEST_CHUNK as u64 / 64;
+                assert!((1..=count).all(|time| write(thread, round * count + time, 1)));
+                let drained = drain(session).remove(0);
+                let all = starts(&drained);
+                // The chunk that was not full is shown again, from its beginning.
+                read.truncate(read.len() - seen);
+                read.extend(&all);
+                let last =
+                    ThreadRecording { parts: drained.parts[drained.parts.len() - 1..].to_vec(), ..drained };
+                seen = starts(&last).len();
+            }
+            assert_eq!(read, (1..=read.len() as u64).collect::<Vec<_>>());
+            assert_eq!(read.len(), 50 * LARGEST_CHUNK / 64);
+            detach(thread);
+            assert!(drain(session).remove(0).has_ended);
+            assert!(drain(session).is_empty(), "a thread that ended is told of once");
+            stop(session);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
     fn what_has_no_room_is_counted() {
         let _one = lock(&ONE_SESSION);
         let session = start(FIRST_CHUNK as u64);

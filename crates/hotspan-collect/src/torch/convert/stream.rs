@@ -44,6 +44,7 @@ struct Reader {
     held: Vec<Held>,
     dropped: u64,
     inputs_dropped: u64,
+    has_ended: bool,
 }
 
 /// An operator that runs, or whose node is not known yet.
@@ -193,6 +194,7 @@ impl Stream {
                 held: Vec::new(),
                 dropped: 0,
                 inputs_dropped: 0,
+                has_ended: false,
             });
             if stopped.is_some() || thread.has_ended {
                 converter.track(process, thread.os_thread, &thread.name);
@@ -203,6 +205,7 @@ impl Stream {
         for reader in self.readers.values_mut() {
             reader.release(converter, stopped.is_some());
         }
+        self.readers.retain(|_, reader| !reader.has_ended || !reader.held.is_empty());
         for span in added {
             let track = converter.builder.track(process, Ident::Int(span.os_thread));
             if converter.builder.track_mut(track).name.is_none() {
@@ -226,6 +229,7 @@ impl Reader {
         converter.lose(Loss::InputsDropped, self.inputs_dropped.saturating_sub(before.1));
         let records = thread.parts.iter().map(|part| self.part(converter, part)).sum();
         if is_last || thread.has_ended {
+            self.has_ended = true;
             self.current = None;
             for held in &mut self.held {
                 held.awaits_node = false;
