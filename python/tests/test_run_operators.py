@@ -206,10 +206,10 @@ def test_device_work(tmp_path: Path) -> None:
     subprocess.run(command, check=True)
     program = f"""
         import ctypes, torch
-        fake = ctypes.CDLL({str(library)!r})
+        fake, name = ctypes.CDLL({str(library)!r}), ctypes.create_string_buffer(b"my_kernel")
         for _ in range(3):
             torch.ones(2).exp2()
-            fake.fake_launch(b"my_kernel", 7, ctypes.c_uint64(1000))
+            fake.fake_launch(name, 7, ctypes.c_uint64(1000))
     """
     seen = run(tmp_path, program, "--rate", "0", HOTSPAN_CUPTI=str(library))
     assert seen.returncode == 0, seen.stderr

@@ -99,7 +99,7 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::Source;
+    use crate::agent::{Source, Turn};
 
     struct Dear {
         cost: Duration,
@@ -120,8 +120,9 @@ mod tests {
 
     #[test]
     fn the_dearest_source_that_can_backs_off() {
-        let source =
-            |seconds, steps| -> Told { (Box::new(Dear { cost: Duration::from_secs(seconds), steps }), true) };
+        let source = |seconds, steps| -> Told {
+            (Box::new(Dear { cost: Duration::from_secs(seconds), steps }), Turn::ON)
+        };
         let mut sources = vec![source(1, 5), source(3, 1), source(9, 0)];
         let mut builder = TraceBuilder::new();
         let mut budget = Budget::new(Some(0.03));

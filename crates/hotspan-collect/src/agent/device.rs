@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hotspan_store::{Trace, TraceBuilder};
 
-use crate::agent::Source;
+use crate::agent::{Source, Turn};
 use crate::cupti::{self, CuptiError};
 
 /// Memory for device records: some ten million kernels.
@@ -68,9 +68,9 @@ impl Source for Device {
         self.drain(builder);
     }
 
-    fn record(&mut self, on: bool, _builder: &mut TraceBuilder) {
+    fn record(&mut self, turn: Turn, _builder: &mut TraceBuilder) {
         if let Some(session) = &mut self.lock().session {
-            session.toggle(on);
+            session.toggle(turn.is_time && turn.is_place);
         }
     }
 }

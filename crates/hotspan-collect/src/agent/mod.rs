@@ -43,8 +43,8 @@ pub trait Source: Send {
     /// Ends, and adds the rest.
     fn finish(self: Box<Self>, builder: &mut TraceBuilder);
 
-    /// Stops recording for a while (`false`), or goes on.
-    fn record(&mut self, _on: bool, _builder: &mut TraceBuilder) {}
+    /// Stops recording for a while, or goes on.
+    fn record(&mut self, _turn: Turn, _builder: &mut TraceBuilder) {}
 
     /// Records less from now on; says what it does. `None`: it cannot.
     fn back_off(&mut self, _builder: &mut TraceBuilder) -> Option<String> {
@@ -62,6 +62,19 @@ pub trait Source: Send {
     }
 }
 
+/// Whether to record now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// It is the time that was asked for.
+    pub is_time: bool,
+    /// The program is where it should be recorded. Sources that are told so at once, by others, need not wait for this.
+    pub is_place: bool,
+}
+
+impl Turn {
+    const ON: Self = Self { is_time: true, is_place: true };
+}
+
 /// The running agent of this process.
 #[derive(Debug)]
 pub struct Agent {
@@ -76,8 +89,8 @@ struct Shared {
     wake: Condvar,
 }
 
-/// A source, and whether it was told to record.
-type Told = (Box<dyn Source>, bool);
+/// A source, and what it was told last.
+type Told = (Box<dyn Source>, Turn);
 
 struct State {
     sources: Vec<Told>,
@@ -137,7 +150,7 @@ impl Agent {
     /// Adds a source that records already.
     pub fn add(&self, source: Box<dyn Source>) {
         let mut state = self.shared.lock();
-        state.sources.push((source, true));
+        state.sources.push((source, Turn::ON));
         state.hurry = true;
         self.shared.wake.notify_all();
     }
@@ -204,7 +217,7 @@ impl Shared {
                 builder.metadata.set(&key, &json);
             }
             let ending = state.ending;
-            let on = state.wanted && plan.is_time(clock::unix_now());
+            let turn = Turn { is_time: plan.is_time(clock::unix_now()), is_place: state.wanted };
             // Sources may wait for Python's lock: nobody may wait for ours meanwhile.
             let mut sources = std::mem::take(&mut state.sources);
             drop(state);
@@ -215,9 +228,9 @@ impl Shared {
                 return writer.finish(&mut builder).map(drop);
             }
             for (source, told) in &mut sources {
-                if *told != on {
-                    *told = on;
-                    source.record(on, &mut builder);
+                if *told != turn {
+                    *told = turn;
+                    source.record(turn, &mut builder);
                 }
                 source.drain(&mut builder);
             }
@@ -319,8 +332,8 @@ mod tests {
         impl Source for Told {
             fn drain(&mut self, _: &mut TraceBuilder) {}
             fn finish(self: Box<Self>, _: &mut TraceBuilder) {}
-            fn record(&mut self, on: bool, _: &mut TraceBuilder) {
-                self.0.lock().unwrap().push(on);
+            fn record(&mut self, turn: Turn, _: &mut TraceBuilder) {
+                self.0.lock().unwrap().push(turn.is_time);
             }
         }
         let folder = std::env::temp_dir().join(format!("hotspan-agent-plan-{}", std::process::id()));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hotspan_store::TraceBuilder;
 
-use crate::agent::Source;
+use crate::agent::{Source, Turn};
 use crate::calls::SpanTable;
 use crate::torch::{Session, Stream};
 
@@ -26,7 +26,8 @@ struct State {
     stream: Stream,
     /// Calls of Python functions, which come with the end.
     calls: SpanTable,
-    wanted: bool,
+    is_place: bool,
+    is_time: bool,
     /// Operators are recorded in one of so many rounds.
     every: u32,
     round: u32,
@@ -34,7 +35,7 @@ struct State {
 
 impl State {
     fn is_on(&self) -> bool {
-        self.wanted && self.round % self.every == 0
+        self.is_time && self.is_place && self.round.is_multiple_of(self.every)
     }
 
     fn toggle(&self) {
@@ -51,7 +52,8 @@ impl Operators {
         let state = State {
             stream: Stream::new(session),
             calls: SpanTable::default(),
-            wanted: true,
+            is_place: true,
+            is_time: true,
             every: 1,
             round: 0,
         };
@@ -75,10 +77,10 @@ impl Operators {
         });
     }
 
-    /// Switches recording off (`false`) and on again, at once.
+    /// Says whether the program is where it should be recorded; this holds at once.
     pub fn toggle(&self, record: bool) {
         self.with(|state| {
-            state.wanted = record;
+            state.is_place = record;
             state.toggle();
         });
     }
@@ -115,8 +117,12 @@ impl Source for Operators {
         self.with(|state| state.stream.add_calls(std::mem::take(&mut state.calls), builder));
     }
 
-    fn record(&mut self, on: bool, _builder: &mut TraceBuilder) {
-        self.toggle(on);
+    /// Only the time: the place is told by [`Self::toggle`], when the program is there.
+    fn record(&mut self, turn: Turn, _builder: &mut TraceBuilder) {
+        self.with(|state| {
+            state.is_time = turn.is_time;
+            state.toggle();
+        });
     }
 
     fn back_off(&mut self, _builder: &mut TraceBuilder) -> Option<String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hotspan_store::TraceBuilder;
 
-use crate::agent::Source;
+use crate::agent::{Source, Turn};
 use crate::native::{Options, Rate, Recorder, SampleError};
 
 /// What one signal costs the thread that gets it, about: copying registers, a piece of the stack and Python frames.
@@ -70,8 +70,8 @@ impl Source for Samples {
         self.stop(builder);
     }
 
-    fn record(&mut self, on: bool, builder: &mut TraceBuilder) {
-        if !on {
+    fn record(&mut self, turn: Turn, builder: &mut TraceBuilder) {
+        if !turn.is_time || !turn.is_place {
             self.stop(builder);
         } else if self.with(|recorder| recorder.is_none()) {
             // Another sampler may have begun meanwhile; then it has the threads.
@@ -87,7 +87,7 @@ impl Source for Samples {
         }
         self.options.rate = Rate::new(slower).ok()?;
         self.stop(builder);
-        self.record(true, builder);
+        self.record(Turn::ON, builder);
         Some(format!("{slower} samples a second"))
     }
 
