@@ -117,25 +117,27 @@ def test_streaming_counts_what_a_profile_counts(tmp_path: Path) -> None:
 
 def test_memory_does_not_grow_with_operators(tmp_path: Path) -> None:
     program = """
-        import torch
+        import time, torch
         torch.set_num_threads(1)
         def resident():
             with open("/proc/self/statm") as file:
                 return int(file.read().split()[1]) * 4096
         x = torch.ones(1)
         def work(count):
-            for _ in range(count):
+            for number in range(count):
                 x.neg_()
-        work(300_000)
+                if number % 50_000 == 0:
+                    time.sleep(0.25)  # the agent may have little of a busy machine
+        work(200_000)
         before = resident()
-        work(700_000)
+        work(500_000)
         print(resident() - before)
     """
     seen = run(tmp_path, program, "--rate", "0")
     assert seen.returncode == 0, seen.stderr
-    # 700,000 records of 32 bytes are 22 MB; a trace of them is more.
-    assert int(seen.stdout) < 16_000_000
-    assert counts(tmp_path / "program.hotspan")["aten::neg_"] == 1_000_000
+    # 500,000 records of 32 bytes are 16 MB; a trace of them is several times as much.
+    assert int(seen.stdout) < 12_000_000
+    assert counts(tmp_path / "program.hotspan")["aten::neg_"] == 700_000
 
 
 def test_profiles_inside_the_program(tmp_path: Path) -> None:
