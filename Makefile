@@ -31,7 +31,7 @@ TEST_PACKAGES := pyarrow polars duckdb accelerate pandas plotly networkx pydot \
 # HTA is read with, not worked in: without its notebooks it is small.
 BARE_TEST_PACKAGES := HolisticTraceAnalysis
 BENCH_PACKAGES := HolisticTraceAnalysis torch-tb-profiler setuptools \
-	line_profiler memory_profiler py-spy psutil viztracer pyinstrument
+	line_profiler memory_profiler py-spy psutil viztracer pyinstrument scalene
 
 .PHONY: help
 help: ## Show this list
@@ -58,6 +58,7 @@ bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; 
 	$(BIN)/python bench/sampler.py
 	$(BIN)/python bench/calls.py
 	$(BIN)/python bench/native.py
+	$(BIN)/python bench/run_overhead.py
 
 .PHONY: dev
 dev: $(STAMPS)/tools ## Build hotspan and install it, editable, into .venv

@@ -8,20 +8,27 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import platform
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any, NoReturn
 
 from hotspan import _core
+
+# Every program that is recorded pays for what is imported here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any, NoReturn
+
+    from hotspan._agent_functions import Functions
+    from hotspan._agent_torch import Torch
 
 #: Set by ``hotspan run``: what to record, and the folder to write to.
 VARIABLE = "HOTSPAN_RUN"
 
 _agent: _core.Agent | None = None
+_torch: Torch | None = None
+_functions: Functions | None = None
 _options: dict[str, Any] = {}
 _exit_now = os._exit
 
@@ -44,30 +51,66 @@ def finish() -> None:
     global _agent
     agent, _agent = _agent, None
     if agent is not None:
+        if _functions is not None:
+            _functions.finish(agent)
+        if _torch is not None:
+            _torch.finish()
         agent.finish()
 
 
+def lend() -> None:
+    """Leave operators and devices to another profiler of this process."""
+    if _agent is not None:
+        _agent.lend()
+
+
+def take_back(meanwhile: _core.Trace | None) -> None:
+    """Go on recording them; what the other one recorded becomes part of the recording."""
+    if _agent is None:
+        return
+    try:
+        _agent.take_back(meanwhile)
+        if _torch is not None:
+            _torch.tell(True)
+    except _core.CollectError as error:
+        print(f"hotspan: torch is no longer recorded: {error}", file=sys.stderr)
+
+
 def _start() -> None:
-    global _agent
-    _agent = _core.Agent.start(_options["spool"])
+    global _agent, _torch, _functions
+    get = _options.get
+    _agent = _core.Agent.start(
+        _options["spool"], get("since"), get("until"), get("budget"), bool(get("status"))
+    )
+    _torch = None
     _agent.set_metadata("hotspan.environment", json.dumps(_environment()))
-    rate = int(_options.get("rate", 100))
+    by_steps = bool(get("steps") or get("every"))
+    if by_steps:
+        # Only who makes steps knows when; see `_agent_torch`.
+        _agent.record(False)
+    rate = int(get("rate", 100))
     if rate > 0:
         try:
-            _agent.record_samples(rate, bool(_options.get("native", True)))
+            _agent.record_samples(rate, bool(get("native", True)))
         except _core.CollectError as error:
             print(f"hotspan: Python code is not sampled: {error}", file=sys.stderr)
-    if _options.get("operators", True):
+    if get("operators", True):
         if "torch" in sys.modules:
-            _record_operators(sys.modules["torch"])
+            _record_torch(sys.modules["torch"])
         elif not any(isinstance(finder, _TorchWatcher) for finder in sys.meta_path):
             sys.meta_path.insert(0, _TorchWatcher())
+    if get("functions") or get("lines"):
+        from hotspan._agent_functions import Functions
+
+        _functions = Functions(bool(get("functions")), get("lines", []), bool(get("memory_lines")))
 
 
 def _begin_in_child() -> None:
     """Record a forked child into a file of its own; the parent's threads are not here."""
     if _agent is not None:
         _agent.forget()
+        if _functions is not None:
+            _functions.forget()
         try:
             _start()
         except Exception as error:
@@ -80,12 +123,15 @@ def _exit(status: int) -> NoReturn:
 
 
 def _environment() -> dict[str, Any]:
+    system = os.uname()
     return {
-        "python": platform.python_version(),
-        "implementation": platform.python_implementation(),
+        "python": sys.version.split()[0],
+        "implementation": {"cpython": "CPython", "pypy": "PyPy"}.get(
+            sys.implementation.name, sys.implementation.name
+        ),
         "executable": sys.executable,
         "argv": sys.orig_argv,
-        "platform": platform.platform(),
+        "platform": "-".join((system.sysname, system.release, system.machine)),
         "cpus": len(os.sched_getaffinity(0)),
         "process": os.getpid(),
         "parent": os.getppid(),
@@ -97,27 +143,15 @@ def _environment() -> dict[str, Any]:
     }
 
 
-def _record_operators(torch: ModuleType) -> None:
-    agent = _agent
-    if agent is None or torch.__file__ is None:
-        return
-    versions = {
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda,
-        "threads": torch.get_num_threads(),
-    }
-    agent.set_metadata("hotspan.torch", json.dumps(versions))
-    try:
-        folder = os.path.dirname(torch.__file__)  # noqa: PTH120
-        agent.record_operators(folder, bool(_options.get("shapes")), bool(_options.get("memory")))
-        # Compiled functions mark their regions only while they know that somebody looks.
-        torch.autograd.profiler._is_profiler_enabled = True
-    except _core.CollectError as error:
-        reason = str(error).splitlines()[0]
-        print(f"hotspan: torch operators are not recorded: {reason} (see `hotspan doctor`)", file=sys.stderr)
+def _record_torch(torch: ModuleType) -> None:
+    global _torch
+    if _agent is not None and torch.__file__ is not None:
+        from hotspan._agent_torch import Torch
+
+        _torch = Torch(_agent, torch, _options)
 
 
-class _TorchWatcher(MetaPathFinder):
+class _TorchWatcher:
     """Notices when the program imports torch."""
 
     def find_spec(
@@ -144,6 +178,6 @@ def _act_after_loading(spec: ModuleSpec) -> None:
     def load_and_act(module: ModuleType) -> None:
         del loader.exec_module
         load(module)
-        _record_operators(module)
+        _record_torch(module)
 
     loader.exec_module = load_and_act  # type: ignore[method-assign]

@@ -149,6 +149,50 @@ impl Calibration {
     }
 }
 
+/// How ticks become wall time while a recording goes on: what was converted once is converted the same way again, and time
+/// has no steps where a better calibration takes over.
+#[derive(Clone, Debug)]
+pub struct TimeLine {
+    /// Each begins where the one before it ends; the last goes on for ever.
+    pieces: Vec<Calibration>,
+}
+
+impl TimeLine {
+    /// How many pieces are kept. What began before the first is old enough to have been converted.
+    const MOST_PIECES: usize = 64;
+
+    /// One calibration for all times.
+    #[must_use]
+    pub fn fixed(calibration: Calibration) -> Self {
+        Self { pieces: vec![calibration] }
+    }
+
+    /// The wall time of a reading.
+    #[must_use]
+    #[inline]
+    pub fn unix(&self, ticks: Ticks) -> UnixNanos {
+        let mut pieces = self.pieces.iter().rev();
+        let last = pieces.next();
+        let begun = last.into_iter().chain(pieces).find(|piece| piece.ticks <= ticks);
+        begun.or(self.pieces.first()).map_or(UnixNanos(0), |piece| piece.unix(ticks))
+    }
+
+    /// From `begin` on (later than all that was converted before) time goes so that it agrees with a newer calibration at
+    /// `end`.
+    pub fn bend(&mut self, begin: Ticks, end: Ticks, newer: &Calibration) {
+        if end <= begin || self.pieces.last().is_some_and(|last| last.ticks >= begin) {
+            return;
+        }
+        let unix = self.unix(begin);
+        let nanos = newer.unix(end).0 - unix.0;
+        let nanos_per_tick = nanos.max(1) as f64 / (end.0 - begin.0) as f64;
+        if self.pieces.len() == Self::MOST_PIECES {
+            self.pieces.remove(0);
+        }
+        self.pieces.push(Calibration { ticks: begin, unix, nanos_per_tick });
+    }
+}
+
 /// The beginning of a calibration.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockStart {
@@ -198,6 +242,27 @@ mod tests {
             UnixNanos(1_000_000_000_050),
             "earlier than the start is fine too"
         );
+    }
+
+    #[test]
+    fn a_better_calibration_makes_no_step() {
+        let at = |ticks, unix, nanos_per_tick| Calibration {
+            ticks: Ticks(ticks),
+            unix: UnixNanos(unix),
+            nanos_per_tick,
+        };
+        let mut line = TimeLine::fixed(at(1_000, 0, 1.0));
+        assert_eq!(line.unix(Ticks(1_900)), UnixNanos(900));
+        line.bend(Ticks(2_000), Ticks(3_000), &at(1_000, 0, 1.1));
+        assert_eq!(line.unix(Ticks(1_900)), UnixNanos(900), "what was said stays");
+        assert_eq!(line.unix(Ticks(2_000)), UnixNanos(1_000));
+        assert_eq!(line.unix(Ticks(3_000)), UnixNanos(2_200));
+        line.bend(Ticks(1_500), Ticks(4_000), &at(1_000, 0, 1.0));
+        assert_eq!(line.unix(Ticks(3_000)), UnixNanos(2_200), "the past is not bent");
+        for round in 0..1_000 {
+            line.bend(Ticks(3_000 + round * 10), Ticks(3_010 + round * 10), &at(1_000, 0, 1.0));
+        }
+        assert!(line.unix(Ticks(20_000)).0 > line.unix(Ticks(12_000)).0);
     }
 
     #[test]

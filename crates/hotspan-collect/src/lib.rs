@@ -18,6 +18,8 @@ mod host_spans;
 pub mod launch;
 pub mod lines;
 pub mod native;
+mod own_file;
+mod own_threads;
 pub mod process_memory;
 #[cfg(target_os = "linux")]
 pub mod sampler;

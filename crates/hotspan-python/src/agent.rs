@@ -1,90 +1,255 @@
 //! `Agent`: what records a whole program from inside, as Python sees it.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hotspan_collect::agent::{self, Agent, Operators, Samples};
-use hotspan_collect::native::{self, Rate, Recorder};
+use hotspan_collect::agent::{self, Agent, Device, Operators, Plan, Samples, Source};
+use hotspan_collect::calls::{self, Tracer};
+use hotspan_collect::clock::UnixNanos;
+use hotspan_collect::native::{self, Rate};
 use hotspan_collect::torch::{Options, Session, Shim, TorchInstall};
+use hotspan_store::{Trace, TraceBuilder};
 use pyo3::prelude::*;
 
+use crate::calls::from_calls;
 use crate::error::{CollectError, from_collect, from_sample};
 use crate::native::GarbagePauses;
+use crate::trace::PyTrace;
+
+/// Memory for records that wait to be written: enough for seconds of any program, in case the disk is slow.
+const MOST_BYTES: u64 = 256 << 20;
+/// At most this many calls of a thread are kept: half a gigabyte.
+const MOST_CALLS: usize = 20_000_000;
 
 /// The agent of this process.
 #[pyclass(frozen, name = "Agent", module = "hotspan._core")]
 pub(crate) struct PyAgent {
     agent: Mutex<Option<Agent>>,
     pauses: Mutex<Option<Py<GarbagePauses>>>,
+    operators: Mutex<Option<TorchSource>>,
+    device: Mutex<Option<Device>>,
+    tracer: Mutex<Option<Arc<Tracer>>>,
+}
+
+/// How operators are recorded, to begin again after another profiler had them.
+#[derive(Clone)]
+struct TorchSource {
+    source: Operators,
+    root: PathBuf,
+    options: Options,
+}
+
+impl TorchSource {
+    fn session(
+        root: &std::path::Path,
+        options: Options,
+    ) -> Result<Session, hotspan_collect::torch::CollectError> {
+        Session::start(&Shim::load(&TorchInstall::at(root)?)?, options)
+    }
+}
+
+/// A trace that was recorded by other means, as a source that has only that.
+struct Recorded(Option<Arc<Trace>>);
+
+impl Source for Recorded {
+    fn drain(&mut self, builder: &mut TraceBuilder) {
+        if let Some(trace) = self.0.take() {
+            builder.append(&trace, trace.clock().unix_origin().unwrap_or(0));
+        }
+    }
+
+    fn finish(mut self: Box<Self>, builder: &mut TraceBuilder) {
+        self.drain(builder);
+    }
+}
+
+/// These locks are held for moments, by threads that hold the GIL or soon let go.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl PyAgent {
-    fn take(&self) -> Option<Agent> {
-        self.agent.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
     fn unwatch(&self, py: Python<'_>) {
-        let pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let pauses = lock(&self.pauses).take();
         if let Some(pauses) = pauses {
             // While the interpreter ends there may be no such list any more.
             let _ = GarbagePauses::unwatch(py, &pauses);
         }
     }
+
+    fn add(&self, source: Box<dyn Source>) {
+        if let Some(agent) = &*lock(&self.agent) {
+            agent.add(source);
+        }
+    }
+
+    fn end_calls(&self) -> Option<Arc<Tracer>> {
+        let tracer = lock(&self.tracer).take()?;
+        tracer.stop();
+        Some(tracer)
+    }
 }
 
 #[pymethods]
 impl PyAgent {
-    /// Begins to record this process into a new file of a folder.
+    /// Begins to record this process into a new file of a folder, between two moments (Unix nanoseconds), for at most a
+    /// share of the program's time; `status`: somebody watches.
     #[staticmethod]
-    fn start(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
+    #[pyo3(signature = (folder, since=None, until=None, budget=None, status=false))]
+    fn start(
+        py: Python<'_>,
+        folder: PathBuf,
+        since: Option<i64>,
+        until: Option<i64>,
+        budget: Option<f64>,
+        status: bool,
+    ) -> PyResult<Self> {
+        let plan = Plan { from: since.map(UnixNanos), until: until.map(UnixNanos), budget, status };
         let agent = py
-            .detach(|| Agent::start(&folder))
+            .detach(|| Agent::start(&folder, plan))
             .map_err(|error| CollectError::new_err(format!("{}: {error}", folder.display())))?;
-        Ok(Self { agent: Mutex::new(Some(agent)), pauses: Mutex::new(None) })
+        Ok(Self {
+            agent: Mutex::new(Some(agent)),
+            pauses: Mutex::default(),
+            operators: Mutex::default(),
+            device: Mutex::default(),
+            tracer: Mutex::default(),
+        })
     }
 
     /// Says something about the recording, as JSON.
     fn set_metadata(&self, key: &str, json: &str) {
-        if let Some(agent) = &*self.agent.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(agent) = &*lock(&self.agent) {
             agent.set_metadata(key, json);
         }
     }
 
+    /// Says whether the program is where it should be recorded.
+    fn record(&self, py: Python<'_>, on: bool) {
+        let operators = lock(&self.operators).clone();
+        if let Some(operators) = operators {
+            // The agent may be busy with them; nobody else should wait for that.
+            py.detach(|| operators.source.toggle(on));
+        }
+        // With the GIL held, so that no other thread can fork meanwhile and leave the child with a lock that is taken.
+        if let Some(agent) = &*lock(&self.agent) {
+            agent.record(on);
+        }
+    }
+
     /// Records the operators of the torch whose Python package is that folder.
-    #[pyo3(signature = (torch_root, shapes, memory))]
+    #[pyo3(signature = (torch_root, shapes, memory, on))]
     fn record_operators(
         &self,
         py: Python<'_>,
         torch_root: PathBuf,
         shapes: bool,
         memory: bool,
+        on: bool,
     ) -> PyResult<()> {
-        let options = Options { shapes, memory, ..Options::default() };
-        let started = py.detach(|| Session::start(&Shim::load(&TorchInstall::at(&torch_root)?)?, options));
-        let session = started.map_err(|error| from_collect(&error))?;
-        if let Some(agent) = &*self.agent.lock().unwrap_or_else(PoisonError::into_inner) {
-            agent.add(Box::new(Operators::new(session)));
-        }
+        let options = Options { shapes, memory, max_bytes: Some(MOST_BYTES), ..Options::default() };
+        let started = py.detach(|| TorchSource::session(&torch_root, options));
+        let source = Operators::new(started.map_err(|error| from_collect(&error))?);
+        source.toggle(on);
+        self.add(Box::new(source.clone()));
+        *lock(&self.operators) = Some(TorchSource { source, root: torch_root, options });
         Ok(())
+    }
+
+    /// Records the work of CUDA devices.
+    fn record_device(&self, py: Python<'_>) -> PyResult<()> {
+        let device = py.detach(Device::start).map_err(|error| CollectError::new_err(error.to_string()))?;
+        self.add(Box::new(device.clone()));
+        *lock(&self.device) = Some(device);
+        Ok(())
+    }
+
+    /// Traces calls of Python functions, for the stacks of operators. Calls of the code of `nn.Module.__call__` are named
+    /// by the module.
+    fn trace_calls(&self, module_call: &Bound<'_, PyAny>) -> PyResult<()> {
+        let tracer = Arc::new(Tracer::new().map_err(|error| from_calls(&error))?);
+        tracer.name_modules(module_call.as_ptr().cast());
+        let options = calls::Options { builtins: true, spans: MOST_CALLS, running: true };
+        tracer.start(options).map_err(|error| from_calls(&error))?;
+        *lock(&self.tracer) = Some(tracer);
+        Ok(())
+    }
+
+    /// Adds the calls that were traced; files are shown without these prefixes. Called once, before the end.
+    fn add_calls(&self, py: Python<'_>, prefixes: Vec<String>) {
+        let Some(tracer) = self.end_calls() else { return };
+        let calls = tracer.take_spans(&prefixes);
+        tracer.clear();
+        let operators = lock(&self.operators).clone();
+        if let Some(operators) = operators {
+            py.detach(|| operators.source.add_calls(calls));
+        }
+    }
+
+    /// Adds what was recorded by other means.
+    fn add_trace(&self, trace: &PyTrace) {
+        self.add(Box::new(Recorded(Some(Arc::clone(&trace.trace)))));
+    }
+
+    /// Leaves operators and devices to another profiler.
+    fn lend(&self, py: Python<'_>) {
+        let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
+        py.detach(|| {
+            if let Some(operators) = operators {
+                operators.source.pause();
+            }
+            if let Some(device) = device {
+                device.pause();
+            }
+        });
+    }
+
+    /// Takes them back; what the other one recorded becomes part of the recording.
+    fn take_back(&self, py: Python<'_>, meanwhile: Option<&PyTrace>) -> PyResult<()> {
+        if let Some(trace) = meanwhile {
+            self.add_trace(trace);
+        }
+        let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
+        py.detach(|| {
+            if let Some(TorchSource { source, root, options }) = operators {
+                let session = TorchSource::session(&root, options).map_err(|error| from_collect(&error))?;
+                source.resume(session);
+            }
+            if let Some(device) = device {
+                device.resume().map_err(|error| CollectError::new_err(error.to_string()))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Stops recording allocations, and device work: torch.profiler starts only when nobody else has them.
+    fn make_way(&self, py: Python<'_>) {
+        let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
+        py.detach(|| {
+            if let Some(operators) = operators {
+                operators.source.release_memory();
+            }
+            if let Some(device) = device {
+                device.pause();
+            }
+        });
     }
 
     /// Samples all threads, and watches the garbage collector.
     fn record_samples(&self, py: Python<'_>, rate: u32, native: bool) -> PyResult<()> {
         let started =
-            py.detach(|| Recorder::start(native::Options { rate: Rate::new(rate)?, native, waiting: true }));
-        let recorder = Arc::new(Mutex::new(Some(started.map_err(|error| from_sample(&error))?)));
-        let pauses = GarbagePauses::watch(py, Arc::clone(&recorder))?;
-        *self.pauses.lock().unwrap_or_else(PoisonError::into_inner) = Some(pauses);
-        if let Some(agent) = &*self.agent.lock().unwrap_or_else(PoisonError::into_inner) {
-            agent.add(Box::new(Samples::new(recorder)));
-        }
+            py.detach(|| Samples::start(native::Options { rate: Rate::new(rate)?, native, waiting: true }));
+        let samples = started.map_err(|error| from_sample(&error))?;
+        let pauses = GarbagePauses::watch(py, samples.recorder())?;
+        *lock(&self.pauses) = Some(pauses);
+        self.add(Box::new(samples));
         Ok(())
     }
 
     /// Ends the recording. What could not be written is said on stderr: the program has ended or goes on.
     fn finish(&self, py: Python<'_>) {
         self.unwatch(py);
-        let Some(agent) = self.take() else { return };
+        let Some(agent) = lock(&self.agent).take() else { return };
         if let Err(error) = py.detach(|| agent.finish()) {
             agent::say(&format!("the recording is not complete: {error}"));
         }
@@ -93,8 +258,13 @@ impl PyAgent {
     /// Forgets the agent in a forked child, where it does not run.
     fn forget(&self, py: Python<'_>) {
         self.unwatch(py);
-        if let Some(agent) = self.take() {
+        if let Some(agent) = lock(&self.agent).take() {
             agent.forget();
+        }
+        // Their locks may be held for ever, by threads that are not here.
+        std::mem::forget((lock(&self.operators).take(), lock(&self.device).take()));
+        if let Some(tracer) = self.end_calls() {
+            tracer.clear();
         }
     }
 }

@@ -83,6 +83,7 @@ losses! {
     ClockJumped: "clock_jumped", Repair, "the system's clock was set while recording, so device work may lie beside the calls that launched it";
     UnknownLaunchThread: "unknown_launch_thread", Repair, "calls into the CUDA runtime whose thread this CUPTI does not tell";
     RoundedTime: "rounded_time", Note, "times finer than a nanosecond, rounded";
+    ForgottenForward: "forgotten_forward", Note, "arrows left out because too many forward operators came between the two ends";
     MissingDuration: "missing_duration", Note, "complete events without a duration, taken as 0";
     KeptVerbatim: "kept_verbatim", Note, "events of a kind hotspan does not analyse (async, object, sample); kept and exported unchanged";
     UnknownDeviceRecord: "unknown_device_record", Note, "device records of a kind that was not asked for";

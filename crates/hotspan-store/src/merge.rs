@@ -44,6 +44,18 @@ impl TraceBuilder {
         addition.profile();
         self.last_appended_id = addition.last_id;
     }
+
+    /// The largest number by which events of traces that were appended find each other. Who numbers events of its own
+    /// begins after it, and says with [`Self::reserve_ids`] how far it came.
+    #[must_use]
+    pub fn last_id(&self) -> i64 {
+        self.last_appended_id
+    }
+
+    /// Keeps numbers up to this one from traces that will be appended.
+    pub fn reserve_ids(&mut self, last: i64) {
+        self.last_appended_id = self.last_appended_id.max(last);
+    }
 }
 
 /// One trace on its way into a builder.

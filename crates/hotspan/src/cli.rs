@@ -19,6 +19,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(run::Arguments),
+    #[cfg(target_os = "linux")]
+    Attach(attach::Arguments),
     Report(report::Arguments),
     Stats(stats::Arguments),
     Steps(steps::Arguments),

@@ -4,10 +4,10 @@ The folder of this file stands in PYTHONPATH, so that programs need not be chang
 Nothing of it stays behind: the program's ``sys.path`` and its own ``sitecustomize`` are as they would be without.
 """
 
-import importlib.util
 import os
 import sys
-from importlib.machinery import PathFinder
+from importlib._bootstrap import module_from_spec  # importlib.util would cost the program's start
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 
 _folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 (pathlib would cost the program's start)
 
@@ -17,25 +17,23 @@ def _make_way() -> None:
     sys.path_importer_cache.pop(_folder, None)
     spec = PathFinder.find_spec("sitecustomize", sys.path)
     if spec is not None and spec.loader is not None:
-        module = importlib.util.module_from_spec(spec)
+        module = module_from_spec(spec)
         sys.modules["sitecustomize"] = module
         spec.loader.exec_module(module)
 
 
 def _record() -> None:
-    if importlib.util.find_spec("hotspan") is None:
+    if PathFinder.find_spec("hotspan") is None:
         # Another environment than the one hotspan is installed in: import it from where it lies, and nothing else.
         home = os.path.dirname(_folder)  # noqa: PTH120
-        spec = importlib.util.spec_from_file_location(
-            "hotspan",
-            os.path.join(home, "__init__.py"),  # noqa: PTH118
-            submodule_search_locations=[home],
-        )
-        if spec is None or spec.loader is None:
-            return
-        module = importlib.util.module_from_spec(spec)
+        file = os.path.join(home, "__init__.py")  # noqa: PTH118
+        loader = SourceFileLoader("hotspan", file)
+        spec = ModuleSpec("hotspan", loader, origin=file, is_package=True)
+        spec.submodule_search_locations = [home]
+        spec.has_location = True
+        module = module_from_spec(spec)
         sys.modules["hotspan"] = module
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     from hotspan import _agent
 
     _agent.begin()

@@ -19,7 +19,7 @@ from torch.profiler import ProfilerActivity
 
 from hotspan import _core
 from hotspan._core import CollectError
-from hotspan.profiler import _device
+from hotspan.profiler import _device, _under_run
 from hotspan.profiler._beside_torch import MakeRoom
 from hotspan.profiler._modules import ModuleCalls
 from hotspan.profiler._notices import say_once
@@ -71,9 +71,14 @@ class NativeCollector:
     def start(self) -> None:
         """Begin to record, on all threads."""
         request = self._request
-        self._recorder = _core.Recorder.start(
-            torch_folder(), request.shapes, request.memory, request.overload_names
-        )
+        _under_run.lend()
+        try:
+            self._recorder = _core.Recorder.start(
+                torch_folder(), request.shapes, request.memory, request.overload_names
+            )
+        except CollectError:
+            _under_run.take_back(None)
+            raise
         _tell_torch(True)
         if _device.is_wanted(request):
             self._has_device = _device.start(self._recorder)
@@ -96,13 +101,16 @@ class NativeCollector:
         recorder = self._end()
         if recorder is None:
             raise CollectError("nothing is being recorded")
-        return recorder.stop(list(metadata.items()), marks, self._prefixes)
+        trace = recorder.stop(list(metadata.items()), marks, self._prefixes)
+        _under_run.take_back(trace)
+        return trace
 
     def discard(self) -> None:
         """End, and forget."""
         recorder = self._end()
         if recorder is not None:
             recorder.discard()
+            _under_run.take_back(None)
 
     def toggle(self, record: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pause or resume the recording of operators, of device work, or of both."""

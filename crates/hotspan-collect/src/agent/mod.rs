@@ -3,24 +3,31 @@
 //! What was appended survives the death of the program. The agent never holds the program up: when the disk is full or the
 //! folder is gone it stops writing, says so once, and the program goes on.
 
+mod appended_file;
+mod budget;
+mod device;
 mod memory;
 mod operators;
+mod plan;
 mod samples;
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hotspan_store::TraceBuilder;
 use hotspan_store::file::{FileError, Writer};
 
 use crate::clock;
+use crate::own_threads;
 
+use appended_file::AppendedFile;
+use budget::Budget;
+pub use device::Device;
 pub use operators::Operators;
+pub use plan::Plan;
 pub use samples::Samples;
 
 /// How often the agent looks.
@@ -36,10 +43,36 @@ pub trait Source: Send {
     /// Ends, and adds the rest.
     fn finish(self: Box<Self>, builder: &mut TraceBuilder);
 
+    /// Stops recording for a while, or goes on.
+    fn record(&mut self, _turn: Turn, _builder: &mut TraceBuilder) {}
+
+    /// Records less from now on; says what it does. `None`: it cannot.
+    fn back_off(&mut self, _builder: &mut TraceBuilder) -> Option<String> {
+        None
+    }
+
     /// Time of the program's own threads that recording took so far, as far as the source can tell.
     fn cost(&self) -> Duration {
         Duration::ZERO
     }
+
+    /// Processor time of threads that the source has for itself.
+    fn own_time(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// Whether to record now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// It is the time that was asked for.
+    pub is_time: bool,
+    /// The program is where it should be recorded. Sources that are told so at once, by others, need not wait for this.
+    pub is_place: bool,
+}
+
+impl Turn {
+    const ON: Self = Self { is_time: true, is_place: true };
 }
 
 /// The running agent of this process.
@@ -50,24 +83,34 @@ pub struct Agent {
     path: PathBuf,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
     wake: Condvar,
-    /// Processor time of the agent's own thread, in nanoseconds.
-    own_cost: AtomicU64,
 }
 
-#[derive(Default)]
+/// A source, and what it was told last.
+type Told = (Box<dyn Source>, Turn);
+
 struct State {
-    sources: Vec<Box<dyn Source>>,
+    sources: Vec<Told>,
     metadata: Vec<(String, String)>,
+    /// Whether the program is where it should be recorded.
+    wanted: bool,
+    /// Something is new: do not wait for the next round.
+    hurry: bool,
     ending: bool,
 }
 
-impl std::fmt::Debug for Shared {
+impl Default for State {
+    fn default() -> Self {
+        Self { sources: Vec::new(), metadata: Vec::new(), wanted: true, hurry: false, ending: false }
+    }
+}
+
+impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("own_cost", &self.own_cost).finish_non_exhaustive()
+        f.debug_struct("State").field("wanted", &self.wanted).finish_non_exhaustive()
     }
 }
 
@@ -76,19 +119,25 @@ impl Agent {
     ///
     /// # Errors
     /// When the file cannot be made.
-    pub fn start(folder: &Path) -> io::Result<Self> {
+    pub fn start(folder: &Path, plan: Plan) -> io::Result<Self> {
         let process = std::process::id();
         // A process keeps its number over `exec`, and numbers are used again: the moment tells files apart.
         let path = folder.join(format!("{process}-{}.hotspan", clock::unix_now().0));
-        let file = File::options().write(true).create_new(true).open(&path)?;
+        let file = AppendedFile::create(&path)?;
         let shared = Arc::new(Shared::default());
         let worker = Arc::clone(&shared);
+        let status = plan.status.then(|| path.with_extension("status"));
         let thread = std::thread::Builder::new().name("hotspan".to_owned()).spawn(move || {
             block_signals();
-            worker.record(file)
+            let _own = own_threads::enter();
+            let written = worker.record(file, plan, status.as_deref());
+            if written.is_err() {
+                worker.give_up();
+            }
+            written
         })?;
         let agent = Self { shared, thread: Some(thread), path };
-        agent.add(Box::new(memory::Resident::new()));
+        agent.add(Box::new(memory::Resident));
         Ok(agent)
     }
 
@@ -98,9 +147,20 @@ impl Agent {
         &self.path
     }
 
-    /// Adds a source.
+    /// Adds a source that records already.
     pub fn add(&self, source: Box<dyn Source>) {
-        self.shared.lock().sources.push(source);
+        let mut state = self.shared.lock();
+        state.sources.push((source, Turn::ON));
+        state.hurry = true;
+        self.shared.wake.notify_all();
+    }
+
+    /// Says whether the program is where it should be recorded.
+    pub fn record(&self, on: bool) {
+        let mut state = self.shared.lock();
+        state.hurry |= state.wanted != on;
+        state.wanted = on;
+        self.shared.wake.notify_all();
     }
 
     /// Says something about the recording.
@@ -133,57 +193,77 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn record(&self, file: File) -> Result<(), FileError> {
+    fn record(&self, file: AppendedFile, plan: Plan, status: Option<&Path>) -> Result<(), FileError> {
         let mut builder = TraceBuilder::new();
         builder.clock.base_unix = Some(0);
         "hotspan run".clone_into(&mut builder.source.format);
         let mut writer = Writer::create(file)?;
-        let mut round = 0_u32;
+        let mut budget = Budget::new(plan.budget);
+        let mut due = Instant::now();
+        let (mut round, mut written) = (0_u32, 0_u64);
         loop {
             let mut state = self.lock();
-            if round > 0 && !state.ending {
-                let waited = self.wake.wait_timeout(state, INTERVAL).unwrap_or_else(PoisonError::into_inner);
-                state = waited.0;
+            while !state.ending && !state.hurry && Instant::now() < due {
+                let left = due.saturating_duration_since(Instant::now());
+                state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
             }
+            // What hurries is seen at once, but does not make the rounds of writing shorter.
+            let is_round = Instant::now() >= due;
+            if is_round {
+                due = Instant::now() + INTERVAL;
+            }
+            state.hurry = false;
             for (key, json) in state.metadata.drain(..) {
                 builder.metadata.set(&key, &json);
             }
             let ending = state.ending;
-            if ending {
-                // Sources may wait for Python's lock while they end: nobody may wait for ours meanwhile.
-                let sources = std::mem::take(&mut state.sources);
-                drop(state);
-                let in_program = sources.iter().map(|source| source.cost()).sum();
-                sources.into_iter().for_each(|source| source.finish(&mut builder));
-                self.say_cost(&mut builder, in_program);
-                return writer.finish(&mut builder).map(drop);
-            }
+            let turn = Turn { is_time: plan.is_time(clock::unix_now()), is_place: state.wanted };
+            // Sources may wait for Python's lock: nobody may wait for ours meanwhile.
             let mut sources = std::mem::take(&mut state.sources);
             drop(state);
-            sources.iter_mut().for_each(|source| source.drain(&mut builder));
-            let in_program = sources.iter().map(|source| source.cost()).sum();
+            if ending {
+                budget.look(&sources);
+                sources.into_iter().for_each(|(source, _)| source.finish(&mut builder));
+                budget.describe(&mut builder);
+                return writer.finish(&mut builder).map(drop);
+            }
+            for (source, told) in &mut sources {
+                if *told != turn {
+                    *told = turn;
+                    source.record(turn, &mut builder);
+                }
+                source.drain(&mut builder);
+            }
+            // At once for the first time, so that a program that dies young has left its name.
+            let writes = is_round && round % ROUNDS == 0;
+            round = round.wrapping_add(u32::from(is_round));
+            if writes {
+                budget.look(&sources);
+                budget.keep(&mut sources, &mut builder);
+                budget.describe(&mut builder);
+                written += builder.event_count() as u64;
+                if let Some(status) = status {
+                    // Only a person at a terminal reads it; a missing one is no loss.
+                    let _ = std::fs::write(status, budget.status(written));
+                }
+            }
             // Those that were added meanwhile come after.
             let mut state = self.lock();
             sources.append(&mut state.sources);
             state.sources = sources;
             drop(state);
-            // At once for the first time, so that a program that dies young has left its name.
-            if round % ROUNDS == 0 {
-                self.say_cost(&mut builder, in_program);
+            if writes {
                 writer.append(&mut builder)?;
             }
-            round += 1;
         }
     }
 
-    fn say_cost(&self, builder: &mut TraceBuilder, in_program: Duration) {
-        let own = clock::thread_cpu_time();
-        self.own_cost.store(u64::try_from(own.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
-        let json = serde_json::json!({
-            "agent_ns": own.as_nanos() as u64,
-            "in_program_ns": in_program.as_nanos() as u64,
-        });
-        builder.metadata.set("hotspan.cost", &json.to_string());
+    /// Nothing can be written any more: collectors end, so that they cost the program nothing.
+    fn give_up(&self) {
+        let sources = std::mem::take(&mut self.lock().sources);
+        let mut nowhere = TraceBuilder::new();
+        nowhere.clock.base_unix = Some(0);
+        sources.into_iter().for_each(|(source, _)| source.finish(&mut nowhere));
     }
 }
 
@@ -204,7 +284,10 @@ pub fn say(text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
+    use crate::clock::UnixNanos;
     use hotspan_store::{Duration as Span, EventRow, Ident, SpanRow, Timestamp};
 
     struct Ticker(i64);
@@ -227,7 +310,7 @@ mod tests {
     fn what_sources_have_is_in_the_file() {
         let folder = std::env::temp_dir().join(format!("hotspan-agent-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let agent = Agent::start(&folder).unwrap();
+        let agent = Agent::start(&folder, Plan::default()).unwrap();
         let path = agent.path().to_owned();
         agent.add(Box::new(Ticker(0)));
         agent.set_metadata("hotspan.test", "1");
@@ -241,8 +324,46 @@ mod tests {
         assert!(trace.metadata().value("hotspan.cost").unwrap()["agent_ns"].as_u64() > Some(0));
     }
 
+    /// Nothing is recorded before and after the time that was asked for.
+    #[test]
+    fn sources_are_told_when_to_record() {
+        #[derive(Clone, Default)]
+        struct Told(Arc<Mutex<Vec<bool>>>);
+        impl Source for Told {
+            fn drain(&mut self, _: &mut TraceBuilder) {}
+            fn finish(self: Box<Self>, _: &mut TraceBuilder) {}
+            fn record(&mut self, turn: Turn, _: &mut TraceBuilder) {
+                self.0.lock().unwrap().push(turn.is_time);
+            }
+        }
+        let folder = std::env::temp_dir().join(format!("hotspan-agent-plan-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let soon = clock::unix_now().0 + 2 * INTERVAL.as_nanos() as i64;
+        let until = soon + 2 * INTERVAL.as_nanos() as i64;
+        let plan = Plan { from: Some(UnixNanos(soon)), until: Some(UnixNanos(until)), ..Plan::default() };
+        let agent = Agent::start(&folder, plan).unwrap();
+        let told = Told::default();
+        agent.add(Box::new(told.clone()));
+        std::thread::sleep(INTERVAL * 7);
+        agent.finish().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(*told.0.lock().unwrap(), [false, true, false]);
+    }
+
+    /// A folder that is taken away under the agent ends the recording, not the program; the sources are ended too.
+    #[test]
+    fn a_lost_folder_ends_the_recording() {
+        let folder = std::env::temp_dir().join(format!("hotspan-agent-lost-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let agent = Agent::start(&folder, Plan::default()).unwrap();
+        agent.add(Box::new(Ticker(0)));
+        std::thread::sleep(INTERVAL);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(agent.finish().is_err());
+    }
+
     #[test]
     fn a_folder_that_is_not_there_is_an_error() {
-        assert!(Agent::start(Path::new("/does/not/exist")).is_err());
+        assert!(Agent::start(Path::new("/does/not/exist"), Plan::default()).is_err());
     }
 }

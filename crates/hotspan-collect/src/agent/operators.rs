@@ -1,40 +1,141 @@
 //! Torch operators as a source of the agent.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hotspan_store::TraceBuilder;
 
-use crate::agent::Source;
-use crate::torch::Session;
+use crate::agent::{Source, Turn};
+use crate::calls::SpanTable;
+use crate::torch::{Session, Stream};
 
 /// What one recorded operator costs the program, about: measured with `make bench` as overhead per operator.
 const COST_EACH: Duration = Duration::from_nanos(150);
 
-/// A running session, handed to the agent.
-#[derive(Debug)]
+/// A running session, handed to the agent. Its handle can give it up for another profiler and take it back.
+#[derive(Clone, Debug)]
 pub struct Operators {
-    session: Session,
+    state: Arc<Mutex<State>>,
+}
+
+/// At the least, operators are recorded in one of so many rounds of the agent.
+const LEAST_SHARE: u32 = 16;
+
+#[derive(Debug)]
+struct State {
+    stream: Stream,
+    /// Calls of Python functions, which come with the end.
+    calls: SpanTable,
+    is_place: bool,
+    is_time: bool,
+    /// Operators are recorded in one of so many rounds.
+    every: u32,
+    round: u32,
+}
+
+impl State {
+    fn is_on(&self) -> bool {
+        self.is_time && self.is_place && self.round.is_multiple_of(self.every)
+    }
+
+    fn toggle(&self) {
+        if let Some(session) = self.stream.session() {
+            session.toggle(self.is_on());
+        }
+    }
 }
 
 impl Operators {
     /// Lets the agent take what the session records.
     #[must_use]
     pub fn new(session: Session) -> Self {
-        Self { session }
+        let state = State {
+            stream: Stream::new(session),
+            calls: SpanTable::default(),
+            is_place: true,
+            is_time: true,
+            every: 1,
+            round: 0,
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ends the session, so that another one can record.
+    pub fn pause(&self) {
+        self.with(|state| state.stream.pause());
+    }
+
+    /// Goes on with a new session.
+    pub fn resume(&self, session: Session) {
+        self.with(|state| {
+            state.stream.resume(session);
+            state.toggle();
+        });
+    }
+
+    /// Says whether the program is where it should be recorded; this holds at once.
+    pub fn toggle(&self, record: bool) {
+        self.with(|state| {
+            state.is_place = record;
+            state.toggle();
+        });
+    }
+
+    /// Adds calls of Python functions, traced meanwhile, to the end of the recording.
+    pub fn add_calls(&self, calls: SpanTable) {
+        self.with(|state| state.calls = calls);
+    }
+
+    /// Stops recording memory, so that torch.profiler can start.
+    pub fn release_memory(&self) {
+        self.with(|state| {
+            if let Some(session) = state.stream.session() {
+                session.release_memory();
+            }
+        });
     }
 }
 
 impl Source for Operators {
-    fn drain(&mut self, _builder: &mut TraceBuilder) {}
+    fn drain(&mut self, builder: &mut TraceBuilder) {
+        self.with(|state| {
+            state.stream.drain(builder);
+            if state.every > 1 {
+                state.round = state.round.wrapping_add(1);
+                state.toggle();
+            }
+        });
+    }
 
-    fn finish(self: Box<Self>, builder: &mut TraceBuilder) {
-        let trace = self.session.stop().into_builder().finish();
-        let shift = trace.clock().unix_origin().unwrap_or(0);
-        builder.append(&trace, shift);
+    fn finish(mut self: Box<Self>, builder: &mut TraceBuilder) {
+        self.pause();
+        self.drain(builder);
+        self.with(|state| state.stream.add_calls(std::mem::take(&mut state.calls), builder));
+    }
+
+    /// Only the time: the place is told by [`Self::toggle`], when the program is there.
+    fn record(&mut self, turn: Turn, _builder: &mut TraceBuilder) {
+        self.with(|state| {
+            state.is_time = turn.is_time;
+            state.toggle();
+        });
+    }
+
+    fn back_off(&mut self, _builder: &mut TraceBuilder) -> Option<String> {
+        self.with(|state| {
+            if state.every >= LEAST_SHARE || state.stream.session().is_none() {
+                return None;
+            }
+            state.every *= 2;
+            Some(format!("operators in one of {} rounds of 200 ms", state.every))
+        })
     }
 
     fn cost(&self) -> Duration {
-        let recorded = u32::try_from(self.session.recorded()).unwrap_or(u32::MAX);
-        COST_EACH.saturating_mul(recorded)
+        COST_EACH.saturating_mul(u32::try_from(self.with(|state| state.stream.records())).unwrap_or(u32::MAX))
     }
 }

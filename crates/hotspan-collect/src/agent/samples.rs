@@ -5,48 +5,97 @@ use std::time::Duration;
 
 use hotspan_store::TraceBuilder;
 
-use crate::agent::Source;
-use crate::native::Recorder;
+use crate::agent::{Source, Turn};
+use crate::native::{Options, Rate, Recorder, SampleError};
 
 /// What one signal costs the thread that gets it, about: copying registers, a piece of the stack and Python frames.
 const COST_EACH: Duration = Duration::from_micros(10);
+/// Fewer samples a second than this say nothing.
+const SLOWEST: u32 = 10;
 
-/// A running sampler, shared with whoever adds spans to it.
+/// A sampler that runs or rests, shared with whoever adds spans to it.
 #[derive(Debug)]
 pub struct Samples {
     recorder: Arc<Mutex<Option<Recorder>>>,
+    options: Options,
     taken: u32,
+    /// Processor time of samplers that have ended.
+    spent: Duration,
 }
 
 impl Samples {
-    /// Lets the agent take what the sampler gathers.
+    /// Begins to sample.
+    ///
+    /// # Errors
+    /// When the process cannot be sampled.
+    pub fn start(options: Options) -> Result<Self, SampleError> {
+        let recorder = Arc::new(Mutex::new(Some(Recorder::start(options)?)));
+        Ok(Self { recorder, options, taken: 0, spent: Duration::ZERO })
+    }
+
+    /// The sampler, for whoever adds spans to it.
     #[must_use]
-    pub fn new(recorder: Arc<Mutex<Option<Recorder>>>) -> Self {
-        Self { recorder, taken: 0 }
+    pub fn recorder(&self) -> Arc<Mutex<Option<Recorder>>> {
+        Arc::clone(&self.recorder)
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Option<Recorder>) -> T) -> T {
+        act(&mut self.recorder.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn stop(&mut self, builder: &mut TraceBuilder) {
+        self.drain(builder);
+        let Some(recorder) = self.with(Option::take) else { return };
+        self.spent += recorder.spent();
+        if let Ok(stopped) = recorder.stop() {
+            let trace = stopped.builder.finish();
+            builder.append(&trace, trace.clock().unix_origin().unwrap_or(0));
+        }
     }
 }
 
 impl Source for Samples {
     fn drain(&mut self, builder: &mut TraceBuilder) {
-        let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(recorder) = &*recorder {
+        let new = self.with(|recorder| {
             let before = builder.event_count();
-            recorder.drain(builder);
-            let new = builder.event_count().saturating_sub(before);
-            self.taken = self.taken.saturating_add(u32::try_from(new).unwrap_or(u32::MAX));
-        }
+            if let Some(recorder) = recorder {
+                recorder.drain(builder);
+            }
+            builder.event_count().saturating_sub(before)
+        });
+        self.taken = self.taken.saturating_add(u32::try_from(new).unwrap_or(u32::MAX));
     }
 
     fn finish(mut self: Box<Self>, builder: &mut TraceBuilder) {
-        self.drain(builder);
-        let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Ok(stopped)) = recorder.map(Recorder::stop) {
-            let trace = stopped.builder.finish();
-            builder.append(&trace, trace.clock().unix_origin().unwrap_or(0));
+        self.stop(builder);
+    }
+
+    fn record(&mut self, turn: Turn, builder: &mut TraceBuilder) {
+        if !turn.is_time || !turn.is_place {
+            self.stop(builder);
+        } else if self.with(|recorder| recorder.is_none()) {
+            // Another sampler may have begun meanwhile; then it has the threads.
+            let started = Recorder::start(self.options).ok();
+            self.with(|recorder| *recorder = started);
         }
+    }
+
+    fn back_off(&mut self, builder: &mut TraceBuilder) -> Option<String> {
+        let slower = self.options.rate.per_second() / 2;
+        if slower < SLOWEST || self.with(|recorder| recorder.is_none()) {
+            return None;
+        }
+        self.options.rate = Rate::new(slower).ok()?;
+        self.stop(builder);
+        self.record(Turn::ON, builder);
+        Some(format!("{slower} samples a second"))
     }
 
     fn cost(&self) -> Duration {
         COST_EACH.saturating_mul(self.taken)
+    }
+
+    fn own_time(&self) -> Duration {
+        self.spent + self.with(|recorder| recorder.as_ref().map(Recorder::spent)).unwrap_or_default()
     }
 }

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use crate::cupti::abi::{CuptiResult, Functions};
 use crate::cupti::calls::Calls;
 use crate::cupti::records::Records;
+use crate::own_threads;
 
 /// Bytes of one buffer: ten thousand kernels.
 const BUFFER_BYTES: usize = 2 << 20;
@@ -177,9 +178,10 @@ impl Reader {
             refused: AtomicU64::new(0),
         });
         let worker = Arc::clone(&reader);
-        let thread = std::thread::Builder::new()
-            .name("hotspan-device".to_owned())
-            .spawn(move || worker.read_until_closed())?;
+        let thread = std::thread::Builder::new().name("hotspan-device".to_owned()).spawn(move || {
+            let _own = own_threads::enter();
+            worker.read_until_closed();
+        })?;
         *lock(&RUNNING) = Some(Arc::clone(&reader));
         Ok((reader, thread))
     }

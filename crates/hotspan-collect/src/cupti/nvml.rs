@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::clock::{self, Ticks};
 use crate::cupti::devices::function;
 use crate::cupti::library::open_library;
+use crate::own_threads;
 
 const PERIOD: Duration = Duration::from_millis(100);
 /// A month of readings of one device would be more; a recording that long keeps its beginning.
@@ -187,7 +188,10 @@ impl Sampler {
     pub(crate) fn start() -> Option<Self> {
         let shared = Arc::new(Shared::default());
         let told = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("hotspan-nvml".to_owned()).spawn(move || told.sample());
+        let thread = std::thread::Builder::new().name("hotspan-nvml".to_owned()).spawn(move || {
+            let _own = own_threads::enter();
+            told.sample();
+        });
         thread.ok().map(|_| Self { shared, process: std::process::id() })
     }
 

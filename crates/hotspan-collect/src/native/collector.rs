@@ -16,6 +16,7 @@ use super::syscalls::Blocked;
 use super::threads::{self, OpenWait, Thread};
 use super::timer::{ThreadTimer, cpu_time, monotonic};
 use crate::clock::{self, Ticks};
+use crate::own_threads;
 
 /// CPU timers are checked at the ticks of the kernel, so looking more often than this sees nothing new.
 const SHORTEST_TURN: Duration = Duration::from_millis(4);
@@ -37,6 +38,8 @@ pub(crate) struct Collector {
     /// Itself, which is not sampled.
     this: i32,
     threads: Vec<Thread>,
+    /// How many threads the last list had beside those: hotspan's own.
+    own: u64,
     listed: i64,
     /// The last look at all threads, on both clocks.
     looked: Ticks,
@@ -59,6 +62,7 @@ impl Collector {
             period: options.rate.period(),
             this,
             threads: Vec::new(),
+            own: 1,
             listed: 0,
             looked: clock::now(),
             last: monotonic(),
@@ -86,6 +90,7 @@ impl Collector {
             }
             self.turn(&mut rows);
             shared.spool(rows);
+            shared.spend(cpu_time(self.this).unwrap_or(0));
         }
         handler::GENERATION.compare_exchange(self.generation, 0, Ordering::AcqRel, Ordering::Acquire).ok();
         self.end(shared.rows());
@@ -97,7 +102,7 @@ impl Collector {
         self.take_slots(rows);
         let now = monotonic();
         self.look(rows, now);
-        let is_changed = threads::count().is_some_and(|count| count != self.threads.len() as u64 + 1);
+        let is_changed = threads::count().is_some_and(|count| count != self.threads.len() as u64 + self.own);
         if is_changed || now - self.listed > FULL_LIST {
             self.list(rows, now);
         }
@@ -235,8 +240,14 @@ impl Collector {
     /// Finds new threads.
     fn list(&mut self, rows: &mut Rows, now: i64) {
         self.listed = now;
+        self.own = 0;
+        self.threads.retain(|thread| !own_threads::contains(thread.number));
         for number in threads::list() {
-            if number == self.this || self.threads.iter().any(|thread| thread.number == number) {
+            if number == self.this || own_threads::contains(number) {
+                self.own += 1;
+                continue;
+            }
+            if self.threads.iter().any(|thread| thread.number == number) {
                 continue;
             }
             self.spread = self.spread.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -42,6 +42,12 @@ impl Rate {
         }
     }
 
+    /// Samples a second.
+    #[must_use]
+    pub fn per_second(self) -> u32 {
+        self.0
+    }
+
     /// The time between samples.
     #[must_use]
     pub fn period(self) -> Duration {
@@ -229,6 +235,13 @@ impl Recorder {
         ready.wait();
         let spool_path = path.map(Path::to_owned);
         Ok(Self { shared: Some(shared), collector: Some(collector), spool_path, options })
+    }
+
+    /// Processor time of the collector thread so far.
+    #[must_use]
+    pub fn spent(&self) -> Duration {
+        let spent = self.shared.as_ref().map_or(0, |shared| shared.spent.load(Ordering::Acquire));
+        Duration::from_nanos(spent.unsigned_abs())
     }
 
     /// Moves what was gathered so far into a trace.

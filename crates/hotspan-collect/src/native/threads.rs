@@ -1,13 +1,14 @@
 //! The threads of this process: who is there, how long each ran, waited for a processor, and slept.
 
-use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use hotspan_store::SampleState;
 
 use super::rows::StackNumber;
 use super::syscalls::Blocked;
 use super::timer::{ThreadTimer, cpu_time};
+use crate::own_file::OwnFile;
 
 /// A wait that goes on: the thread has not run since it was last looked at.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +25,8 @@ pub(crate) struct OpenWait {
 pub(crate) struct Thread {
     pub(crate) number: i32,
     pub(crate) timer: Option<ThreadTimer>,
-    syscall: Option<File>,
-    schedstat: Option<File>,
+    syscall: Option<OwnFile>,
+    schedstat: Option<OwnFile>,
     cpu: i64,
     delay: i64,
     looked: i64,
@@ -50,7 +51,7 @@ pub(crate) struct Passed {
 
 impl Thread {
     pub(crate) fn new(number: i32, now: i64, timer: Option<ThreadTimer>) -> Option<Self> {
-        let open = |name: &str| File::open(format!("/proc/self/task/{number}/{name}")).ok();
+        let open = |name: &str| OwnFile::open(format!("/proc/self/task/{number}/{name}").as_ref()).ok();
         let mut thread = Self {
             number,
             timer,
@@ -91,14 +92,14 @@ impl Thread {
     /// Nanoseconds ready for a processor but without one: the second number of the file.
     fn read_delay(&self) -> Option<i64> {
         let mut text = [0; 64];
-        let length = self.schedstat.as_ref()?.read_at(&mut text, 0).ok()?;
+        let length = self.schedstat.as_ref()?.read(&mut text).ok()?;
         std::str::from_utf8(text.get(..length)?).ok()?.split_whitespace().nth(1)?.parse().ok()
     }
 
     /// Where the thread is blocked; `None` when it runs or the system does not tell.
     pub(crate) fn blocked(&self) -> Option<Blocked> {
         let mut text = [0; 256];
-        let length = self.syscall.as_ref()?.read_at(&mut text, 0).ok()?;
+        let length = self.syscall.as_ref()?.read(&mut text).ok()?;
         Blocked::parse(std::str::from_utf8(text.get(..length)?).ok()?)
     }
 

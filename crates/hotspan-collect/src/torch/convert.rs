@@ -1,22 +1,26 @@
 //! Records as a trace: the spans, instants, arrows, names and metadata of an export of torch.profiler.
 
+mod arrows;
 mod calls;
+mod stream;
 
-use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, Args, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, LayoutId,
-    Loss, Place, SpanRow, StringId, Timestamp, TraceBuilder, TrackId,
+    Arg, Args, CategoryId, Duration, EventRow, Ident, InstantRow, InstantScope, LayoutId, Loss, Place,
+    SpanRow, StringId, Timestamp, TraceBuilder, TrackId,
 };
 
-use crate::clock::{Calibration, Ticks};
+use crate::clock::{Ticks, TimeLine};
 use crate::cupti;
 use crate::host_spans::{HostSpan, HostSpans};
 use crate::torch::abi::{self, Block, Functions, Record};
 use crate::torch::inputs::{self, Keyword};
 use crate::torch::marks::push_mark;
-use crate::torch::session::{AddedSpan, Recording};
+use crate::torch::session::{AddedSpan, Options, Recording};
 use crate::torch::threads::ThreadRecording;
+
+use arrows::{Arrows, Link};
+pub use stream::Stream;
 
 /// Kineto counts time from the start of a period of this many seconds, so that microseconds keep their fractions in
 /// readers that use floating point.
@@ -54,6 +58,7 @@ struct Name {
 const EVALUATION: &[u8] = b"autograd::engine::evaluate_function: ";
 
 /// The blocks of one thread, interned, in the order that records count them by.
+#[derive(Default)]
 struct Blocks {
     names: Vec<Name>,
     inputs: Vec<InternedInputs>,
@@ -70,20 +75,11 @@ impl Blocks {
     }
 }
 
-/// An operator that may be an end of an arrow between forward and backward.
-struct Link {
-    time: i64,
-    track: TrackId,
-    torch_thread: u64,
-    forward_thread: u16,
-    sequence: i64,
-}
-
 struct Converter {
     builder: TraceBuilder,
     pending: PendingArgs,
     shim: Functions,
-    calibration: Calibration,
+    clock: TimeLine,
     base: i64,
     stopped: Ticks,
     overload_names: bool,
@@ -92,7 +88,7 @@ struct Converter {
     instant: CategoryId,
     memory: StringId,
     out_of_memory: StringId,
-    links: Vec<Link>,
+    arrows: Arrows,
     /// For device work to find who launched it; `None` when there is none.
     host: Option<HostSpans>,
     /// Of the four combinations of an operator's keys, once they have been seen.
@@ -108,28 +104,17 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     let started = recording.calibration.unix(recording.started).0;
     let period = BASE_SECONDS * 1_000_000_000;
     let base = started.div_euclid(period) * period;
-    let mut builder = TraceBuilder::new();
-    let mut converter = Converter {
-        operator: builder.category("cpu_op"),
-        annotation: builder.category("user_annotation"),
-        instant: builder.category("cpu_instant_event"),
-        memory: builder.intern("[memory]"),
-        out_of_memory: builder.intern("[OutOfMemory]"),
-        builder,
-        pending: PendingArgs::default(),
-        shim: recording.shim,
-        calibration: recording.calibration,
-        base,
-        stopped: recording.stopped,
-        overload_names: recording.options.overload_names,
-        links: Vec::new(),
-        host: recording.device.is_some().then(HostSpans::default),
-        layouts: [None; 4],
-        index: 0,
-        operators: 0,
-        unfinished: 0,
-    };
-    converter.describe(&recording);
+    let clock = TimeLine::fixed(recording.calibration);
+    let mut converter = Converter::new(TraceBuilder::new(), recording.shim, clock, recording.options);
+    converter.base = base;
+    converter.stopped = recording.stopped;
+    converter.host = recording.device.is_some().then(HostSpans::default);
+    converter.describe(recording.options, recording.process);
+    converter.builder.clock.base_unix = Some(base);
+    converter.builder.source.format = "hotspan recording".to_owned();
+    converter.lose(Loss::BufferFull, recording.dropped());
+    converter.lose(Loss::InputsDropped, recording.inputs_dropped());
+    converter.lose(Loss::MemoryReleased, u64::from(recording.memory_released && recording.options.memory));
     let process = Ident::Int(i64::from(recording.process));
     let Recording {
         threads,
@@ -164,7 +149,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
         push_mark(&mut converter.builder, number, os_thread, time, &mark);
     }
     converter.calls(process, calls);
-    converter.arrows();
+    converter.arrows.settle(&mut converter.builder, i64::MAX);
     converter.window(started, stopped);
     let Converter { mut builder, unfinished, host, .. } = converter;
     if let (Some(device), Some(mut host)) = (device, host) {
@@ -177,14 +162,35 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
 }
 
 impl Converter {
-    /// Metadata, clock and source, as an importer would set them.
-    fn describe(&mut self, recording: &Recording) {
+    fn new(mut builder: TraceBuilder, shim: Functions, clock: TimeLine, options: Options) -> Self {
+        Self {
+            operator: builder.category("cpu_op"),
+            annotation: builder.category("user_annotation"),
+            instant: builder.category("cpu_instant_event"),
+            memory: builder.intern("[memory]"),
+            out_of_memory: builder.intern("[OutOfMemory]"),
+            builder,
+            pending: PendingArgs::default(),
+            shim,
+            clock,
+            base: 0,
+            stopped: Ticks(0),
+            overload_names: options.overload_names,
+            arrows: Arrows::default(),
+            host: None,
+            layouts: [None; 4],
+            index: 0,
+            operators: 0,
+            unfinished: 0,
+        }
+    }
+
+    /// Metadata and the process, as an importer would set them.
+    fn describe(&mut self, options: Options, number: u32) {
         let metadata = &mut self.builder.metadata;
         metadata.set("schemaVersion", "1");
         metadata.set("deviceProperties", "[]");
-        for (key, set) in
-            [("profile_memory", recording.options.memory), ("record_shapes", recording.options.shapes)]
-        {
+        for (key, set) in [("profile_memory", options.memory), ("record_shapes", options.shapes)] {
             if set {
                 metadata.set(key, "1");
             }
@@ -192,27 +198,31 @@ impl Converter {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         metadata.set("host_name", &serde_json::Value::from(host.trim()).to_string());
         metadata.set("displayTimeUnit", "\"ms\"");
-        for (loss, count) in
-            [(Loss::BufferFull, recording.dropped()), (Loss::InputsDropped, recording.inputs_dropped())]
-        {
-            if count > 0 {
-                self.builder.losses.add_many(loss, count, None);
-            }
-        }
-        if recording.memory_released && recording.options.memory {
-            self.builder.losses.add(Loss::MemoryReleased, None);
-        }
-        self.builder.clock.base_unix = Some(self.base);
-        self.builder.source.format = "hotspan recording".to_owned();
 
-        let process = self.builder.process(Ident::Int(i64::from(recording.process)));
+        let process = self.builder.process(Ident::Int(i64::from(number)));
         let name = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
         let name = self.builder.intern(name.trim_end());
         let labels = self.builder.intern("CPU");
         let described = self.builder.process_mut(process);
         described.name = Some(name);
         described.labels = Some(labels);
-        described.sort_index = Some(i64::from(recording.process));
+        described.sort_index = Some(i64::from(number));
+    }
+
+    fn lose(&mut self, loss: Loss, count: u64) {
+        if count > 0 {
+            self.builder.losses.add_many(loss, count, None);
+        }
+    }
+
+    fn read_blocks(&mut self, mut words: &[u64], blocks: &mut Blocks) {
+        while let Some((block, rest)) = Block::read(words) {
+            words = rest;
+            match block {
+                Block::Name(name, overload) => blocks.names.push(self.name(name, overload)),
+                Block::Inputs(count, items) => blocks.inputs.push(self.inputs(count, items)),
+            }
+        }
     }
 
     fn track(&mut self, process: Ident, os_thread: i64, name: &str) -> TrackId {
@@ -226,18 +236,10 @@ impl Converter {
 
     fn thread(&mut self, process: Ident, thread: ThreadRecording, added: Vec<AddedSpan>) {
         let track = self.track(process, thread.os_thread, &thread.name);
-        let (mut names, mut inputs) = (Vec::new(), Vec::new());
+        let mut blocks = Blocks::default();
         for part in &thread.parts {
-            let mut words = part.blocks();
-            while let Some((block, rest)) = Block::read(words) {
-                words = rest;
-                match block {
-                    Block::Name(name, overload) => names.push(self.name(name, overload)),
-                    Block::Inputs(count, items) => inputs.push(self.inputs(count, items)),
-                }
-            }
+            self.read_blocks(part.blocks(), &mut blocks);
         }
-        let blocks = Blocks { names, inputs };
         let mut added = added.into_iter().peekable();
         let mut evaluation: Option<abi::Operator> = None;
         // Each part gives its memory back when it is read.
@@ -248,8 +250,7 @@ impl Converter {
                 match record {
                     Record::Operator(operator) => {
                         if let Some(waiting) = evaluation.take() {
-                            let waiting = waiting.of_node(&operator);
-                            self.operator(track, thread.torch_thread, &waiting, &blocks);
+                            self.operator(track, &waiting.of_node(&operator), None, &blocks);
                         }
                         while let Some(span) = added.next_if(|span| span.start.0 <= operator.start) {
                             self.added_span(track, &span);
@@ -257,7 +258,8 @@ impl Converter {
                         if blocks.name(&operator).is_evaluation {
                             evaluation = Some(operator);
                         } else {
-                            self.operator(track, thread.torch_thread, &operator, &blocks);
+                            self.link(track, thread.torch_thread, &operator);
+                            self.operator(track, &operator, None, &blocks);
                         }
                     }
                     Record::Memory(memory, totals) => self.memory(track, &memory, &totals),
@@ -265,7 +267,7 @@ impl Converter {
             }
         }
         if let Some(waiting) = evaluation {
-            self.operator(track, thread.torch_thread, &waiting, &blocks);
+            self.operator(track, &waiting, None, &blocks);
         }
         self.added(track, added.collect());
     }
@@ -277,7 +279,7 @@ impl Converter {
     }
 
     fn time(&self, ticks: u64) -> Timestamp {
-        Timestamp(self.calibration.unix(Ticks(ticks)).0 - self.base)
+        Timestamp(self.clock.unix(Ticks(ticks)).0 - self.base)
     }
 
     fn arg(&mut self, key: &[u8], value: Arg) {
@@ -292,10 +294,29 @@ impl Converter {
         args
     }
 
-    fn operator(&mut self, track: TrackId, torch_thread: u64, operator: &abi::Operator, blocks: &Blocks) {
+    /// Notes an operator that may be an end of an arrow. The arrow ends at the node, not at the engine's evaluation around
+    /// it, which has the same number.
+    fn link(&mut self, track: TrackId, torch_thread: u64, operator: &abi::Operator) {
+        let forward_thread = operator.forward_thread;
+        if let Some(sequence) = operator.sequence()
+            && forward_thread != abi::UNKNOWN_THREAD
+        {
+            let time = self.time(operator.start);
+            self.arrows.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
+        }
+    }
+
+    /// Adds an operator; `start` where its beginning was converted before.
+    fn operator(
+        &mut self,
+        track: TrackId,
+        operator: &abi::Operator,
+        start: Option<Timestamp>,
+        blocks: &Blocks,
+    ) {
         let name = blocks.name(operator).id;
         let inputs = blocks.inputs(operator);
-        let time = self.time(operator.start);
+        let time = start.unwrap_or_else(|| self.time(operator.start));
         let end = if operator.end == 0 {
             self.unfinished += 1;
             self.time(self.stopped.0.max(operator.start))
@@ -304,15 +325,6 @@ impl Converter {
         };
         self.operators += 1;
         let sequence = operator.sequence();
-        if let Some(sequence) = sequence
-            && operator.forward_thread != abi::UNKNOWN_THREAD
-        {
-            let forward_thread = operator.forward_thread;
-            // The arrow ends at the node, not at the engine's evaluation around it, which has the same number.
-            if !blocks.name(operator).is_evaluation {
-                self.links.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
-            }
-        }
         let sequence = sequence.map(|sequence| [sequence, i64::from(operator.forward_thread)]);
         let args = self.operator_args(sequence, inputs, operator.kind & abi::KIND_ASYNC != 0);
         let is_range = operator.kind & !abi::KIND_ASYNC == abi::KIND_USER_SCOPE;
@@ -438,39 +450,6 @@ impl Converter {
         };
         let keywords = texts.keywords.into_iter().map(|(key, keyword)| (key, value(keyword))).collect();
         InternedInputs { positional, keywords }
-    }
-
-    /// Arrows from forward operators to the autograd nodes they made: same sequence number, and the thread that ran the
-    /// forward. Of several forward operators with one number the last one made the node.
-    fn arrows(&mut self) {
-        let links = std::mem::take(&mut self.links);
-        if links.iter().all(|link| link.forward_thread == 0) {
-            return;
-        }
-        // Each thread is in order already, so this merges a few sorted runs.
-        let mut in_time: Vec<usize> = (0..links.len()).collect();
-        in_time.sort_by_key(|&index| links[index].time);
-        let mut forward: HashMap<(u64, i64), usize> = HashMap::new();
-        let mut ends: Vec<(usize, i64, FlowPhase)> = Vec::new();
-        for index in in_time {
-            let link = &links[index];
-            if link.forward_thread == 0 {
-                forward.insert((link.torch_thread, link.sequence), index);
-            } else if let Some(start) = forward.remove(&(u64::from(link.forward_thread), link.sequence)) {
-                let id = ends.len() as i64 / 2 + 1;
-                ends.extend([(start, id, FlowPhase::Start), (index, id, FlowPhase::End)]);
-            }
-        }
-        ends.sort_by_key(|&(index, id, _)| (index, id));
-        let name = self.builder.intern("fwdbwd");
-        let category = self.builder.category("fwdbwd");
-        let args = self.builder.no_args();
-        for (index, id, phase) in ends {
-            let Link { time, track, .. } = links[index];
-            let event = EventRow { time: Timestamp(time), name, category, track, args };
-            let binds_enclosing = phase == FlowPhase::End;
-            self.builder.push_flow(FlowRow { event, id, phase, binds_enclosing });
-        }
     }
 
     /// The span of the recording itself, and marks at its ends.

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! [`install`] finds torch, [`build`] compiles the C++ shim against its headers, [`shim`] loads it. [`session`] starts and
-//! stops, [`threads`] owns the buffers that the shim writes to (layout: [`abi`]), [`convert`] and [`inputs`] turn records
+//! stops, [`Stream`] takes what there is while it runs, [`threads`] owns the buffers that the shim writes to (layout: [`abi`]), [`convert`] and [`inputs`] turn records
 //! into the trace that importing an export of torch.profiler would give. [`marks`] adds what the program's tensors are.
 
 mod abi;
@@ -28,6 +28,7 @@ mod session;
 mod shim;
 mod threads;
 
+pub use convert::Stream;
 pub use error::CollectError;
 pub use install::TorchInstall;
 pub use marks::{Mark, MarkedBlock, push_mark};

@@ -157,7 +157,7 @@ impl Session {
     pub fn stop(self) -> Recording {
         let stopped = clock::now();
         let threads = self.end();
-        let added = std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner));
+        let added = self.take_added();
         Recording {
             shim: self.shim,
             options: self.options,
@@ -172,6 +172,27 @@ impl Session {
             stopped,
             device: None,
         }
+    }
+
+    /// What threads have recorded since the last time, as far as it is published; the last part of each may still grow.
+    pub(crate) fn drain(&self) -> Vec<ThreadRecording> {
+        if self.is_running() { threads::drain(self.number) } else { Vec::new() }
+    }
+
+    pub(crate) fn take_added(&self) -> Vec<AddedSpan> {
+        std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn calibrate(&self) -> Calibration {
+        self.clock.finish()
+    }
+
+    pub(crate) fn shim(&self) -> Functions {
+        self.shim
+    }
+
+    pub(crate) fn process(&self) -> u32 {
+        self.process
     }
 
     /// How many records there are so far, about.

@@ -16,6 +16,8 @@ use crate::torch::abi;
 /// What one thread recorded.
 #[derive(Debug)]
 pub(crate) struct ThreadRecording {
+    /// Tells threads apart, also those that had the same number of the operating system one after the other.
+    pub(crate) number: u64,
     /// The operating system's number.
     pub(crate) os_thread: i64,
     /// What the C library calls it, as far as an old CUPTI tells: the low half of `pthread_self`.
@@ -28,6 +30,8 @@ pub(crate) struct ThreadRecording {
     pub(crate) parts: Vec<Part>,
     pub(crate) dropped: u64,
     pub(crate) inputs_dropped: u64,
+    /// Nothing will follow.
+    pub(crate) has_ended: bool,
 }
 
 /// A chunk as far as it was written.
@@ -44,6 +48,11 @@ impl Part {
     /// The slots of records, oldest first.
     pub(crate) fn slots(&self) -> impl Iterator<Item = *mut u8> + use<> {
         self.chunk.slots_down_to(self.low)
+    }
+
+    /// The memory it is in.
+    pub(crate) fn chunk(&self) -> &Arc<Chunk> {
+        &self.chunk
     }
 
     /// The blocks, as words.
@@ -73,6 +82,7 @@ struct ThreadBuffer {
 
 struct ThreadState {
     session: u64,
+    number: u64,
     os_thread: i64,
     posix_thread: u32,
     torch_thread: u64,
@@ -89,6 +99,7 @@ unsafe impl Sync for ThreadBuffer {}
 
 static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(std::ptr::null_mut());
 static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
+static NEXT_THREAD: AtomicU64 = AtomicU64::new(1);
 
 pub(crate) static SINK: abi::Sink = abi::Sink { attach, grow, detach };
 
@@ -145,6 +156,36 @@ pub(crate) fn stop(session: u64) -> Vec<ThreadRecording> {
     recordings
 }
 
+/// Takes the full chunks of a session that goes on, and shows how far the others are written. Threads that have ended are
+/// told of for the last time.
+pub(crate) fn drain(session: u64) -> Vec<ThreadRecording> {
+    let registry = registry();
+    let threads = lock(&registry.threads).clone();
+    let mut recordings = Vec::new();
+    for thread in &threads {
+        let mut state = lock(&thread.state);
+        if state.session != session {
+            continue;
+        }
+        let room: usize = state.full.iter().map(|part| part.chunk.size()).sum();
+        if room > 0 {
+            registry.bytes_left.fetch_add(room as u64, Ordering::Relaxed);
+            registry.is_full.store(false, Ordering::Relaxed);
+        }
+        recordings.push(thread.read(&mut state));
+        if state.has_ended {
+            state.session = 0;
+            thread.leave_chunks(&mut state);
+        }
+    }
+    let ended = |thread: &Arc<ThreadBuffer>| {
+        let state = lock(&thread.state);
+        state.has_ended && state.session == 0
+    };
+    lock(&registry.threads).retain(|thread| !ended(thread));
+    recordings
+}
+
 /// How many slots all threads have written in a session so far.
 pub(crate) fn recorded(session: u64) -> u64 {
     let threads = lock(&registry().threads).clone();
@@ -163,6 +204,15 @@ impl ThreadBuffer {
             return None;
         }
         state.session = 0;
+        let mut recording = self.read(&mut state);
+        if let Some(name) = thread_name(recording.os_thread) {
+            recording.name = name;
+        }
+        Some(recording)
+    }
+
+    /// Takes the full chunks, and the current one as far as it is written.
+    fn read(&self, state: &mut ThreadState) -> ThreadRecording {
         let mut parts = std::mem::take(&mut state.full);
         // SAFETY: these are only ever written by the shim's atomic stores and by `add_chunk`, which runs under the lock
         // held here.
@@ -177,10 +227,19 @@ impl ThreadBuffer {
         };
         // The thread keeps its share of the last chunk until its next event: it may be writing there now.
         parts.extend(state.current.clone().map(|chunk| Part { chunk, blocks_end, low }));
-        let name = thread_name(state.os_thread).unwrap_or_else(|| state.name.clone());
-        let (os_thread, posix_thread, torch_thread) =
-            (state.os_thread, state.posix_thread, state.torch_thread);
-        Some(ThreadRecording { os_thread, posix_thread, torch_thread, name, parts, dropped, inputs_dropped })
+        let name = state.name.clone();
+        let ThreadState { number, os_thread, posix_thread, torch_thread, has_ended, .. } = *state;
+        ThreadRecording {
+            number,
+            os_thread,
+            posix_thread,
+            torch_thread,
+            name,
+            parts,
+            dropped,
+            inputs_dropped,
+            has_ended,
+        }
     }
 
     fn recorded(&self, session: u64) -> u64 {
@@ -273,6 +332,7 @@ impl ThreadBuffer {
         let name = thread_name(os_thread).unwrap_or_default();
         let state = ThreadState {
             session: 0,
+            number: NEXT_THREAD.fetch_add(1, Ordering::Relaxed),
             os_thread,
             posix_thread,
             torch_thread,
@@ -409,6 +469,38 @@ mod tests {
             assert!(matches!(block, Block::Name(b"aten::ab", b"")) && rest.is_empty());
         }
         assert!(lock(&registry().threads).is_empty(), "threads that ended are forgotten");
+    }
+
+    #[test]
+    fn what_is_drained_makes_room_and_comes_once() {
+        let _one = lock(&ONE_SESSION);
+        let session = start(4 * LARGEST_CHUNK as u64);
+        std::thread::spawn(move || {
+            let thread = attach(session, 1);
+            let mut read: Vec<u64> = Vec::new();
+            let mut seen = 0;
+            for round in 0..50_u64 {
+                // Fifty times half a chunk: more than there is room for at once.
+                let count = LARGEST_CHUNK as u64 / 64;
+                assert!((1..=count).all(|time| write(thread, round * count + time, 1)));
+                let drained = drain(session).remove(0);
+                let all = starts(&drained);
+                // The chunk that was not full is shown again, from its beginning.
+                read.truncate(read.len() - seen);
+                read.extend(&all);
+                let last =
+                    ThreadRecording { parts: drained.parts[drained.parts.len() - 1..].to_vec(), ..drained };
+                seen = starts(&last).len();
+            }
+            assert_eq!(read, (1..=read.len() as u64).collect::<Vec<_>>());
+            assert_eq!(read.len(), 50 * LARGEST_CHUNK / 64);
+            detach(thread);
+            assert!(drain(session).remove(0).has_ended);
+            assert!(drain(session).is_empty(), "a thread that ended is told of once");
+            stop(session);
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

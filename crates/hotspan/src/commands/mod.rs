@@ -1,6 +1,8 @@
 //! Commands, one file each: its arguments with their help, and what it does.
 
 pub(crate) mod advise;
+#[cfg(target_os = "linux")]
+pub(crate) mod attach;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
@@ -37,6 +39,8 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Gpu(arguments) => gpu::run(&arguments, output),
         Command::Ranks(arguments) => ranks::run(&arguments, output),
         Command::Tree(arguments) => tree::run(&arguments, output),
+        #[cfg(target_os = "linux")]
+        Command::Attach(arguments) => attach::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Record(arguments) => record::run(&arguments),
         #[cfg(target_os = "linux")]

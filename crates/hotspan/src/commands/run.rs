@@ -13,6 +13,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use hotspan_analyze::TreeOptions;
+use hotspan_collect::clock::UnixNanos;
 use hotspan_collect::{clock, launch};
 use hotspan_formats::export::flamegraph::Flamegraph;
 use hotspan_formats::export::hotspan::Hotspan;
@@ -30,6 +31,9 @@ Examples:
   hotspan run train.py --epochs 3
   hotspan run -m mypackage.train
   hotspan run --shapes -o before.hotspan train.py
+  hotspan run --steps 10:20 train.py          # ten optimizer steps, after ten to warm up
+  hotspan run --lines model.py:forward train.py
+  hotspan run --budget 1% --delay 60 --duration 300 serve.py
   hotspan run torchrun --nproc-per-node 2 train.py";
 
 /// Run a program, record it as a whole, and say where its time went
@@ -51,6 +55,33 @@ pub(crate) struct Arguments {
     /// Samples of each thread per second of its time; 0 for none
     #[arg(short, long, value_name = "HZ", default_value_t = 100)]
     rate: u32,
+    /// Record the Python stacks of operators: every call of a function, so it costs more
+    #[arg(long)]
+    stack: bool,
+    /// Count every call of every Python function, as cProfile does, on all threads
+    #[arg(long)]
+    functions: bool,
+    /// Time the lines of a file, or of one of its functions; may be given several times
+    #[arg(long, value_name = "FILE[:FUNCTION]")]
+    lines: Vec<String>,
+    /// With --lines: the memory that each line takes too
+    #[arg(long, requires = "lines")]
+    memory_lines: bool,
+    /// Begin to record after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    delay: Option<Duration>,
+    /// Record for so many seconds; the program runs to its end
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    duration: Option<Duration>,
+    /// Record only these steps, counted from 0 by calls of an optimizer's step(); the last is not included
+    #[arg(long, value_name = "FIRST:LAST", value_parser = steps)]
+    steps: Option<(u64, u64)>,
+    /// Record one of so many optimizer steps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    every: Option<u64>,
+    /// Record less when recording costs more than this share of the program's time
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    budget: Option<f64>,
     /// The Python that runs scripts and modules
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
@@ -65,9 +96,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let mut command = command(arguments)?;
     let output = arguments.output.clone().unwrap_or_else(|| default_output(arguments));
     let spool = make_spool(&output)?;
-    inject(&mut command, arguments, &spool)?;
-
     let started = clock::unix_now();
+    inject(&mut command, arguments, &spool, started)?;
+
     let mut line = ProgressLine::new(spool.clone());
     let mut process = 0;
     let status = launch::run(&mut command, Duration::from_millis(250), |pid| {
@@ -196,7 +227,12 @@ fn make_spool(output: &Path) -> Result<PathBuf, CommandError> {
 }
 
 /// Makes every Python of the program record itself.
-fn inject(command: &mut Command, arguments: &Arguments, spool: &Path) -> Result<(), CommandError> {
+fn inject(
+    command: &mut Command,
+    arguments: &Arguments,
+    spool: &Path,
+    started: UnixNanos,
+) -> Result<(), CommandError> {
     let package = package(arguments)?;
     let mut paths = vec![package.join("_inject")];
     paths.extend(
@@ -207,15 +243,61 @@ fn inject(command: &mut Command, arguments: &Arguments, spool: &Path) -> Result<
     );
     let paths = env::join_paths(paths)
         .map_err(|error| CommandError::Usage(format!("PYTHONPATH cannot be extended: {error}")))?;
+    let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    let since = started.0.saturating_add(arguments.delay.map_or(0, nanos));
+    // The program may change its directory before it loads the file.
+    let lines: Vec<String> = arguments.lines.iter().map(|target| absolute(target)).collect();
     let options = json!({
         "spool": spool.display().to_string(),
         "rate": arguments.rate,
         "shapes": arguments.shapes,
         "memory": arguments.memory,
+        "stack": arguments.stack,
+        "functions": arguments.functions,
+        "lines": lines,
+        "memory_lines": arguments.memory_lines,
+        "since": arguments.delay.map(|_| since),
+        "until": arguments.duration.map(|duration| since.saturating_add(nanos(duration))),
+        "steps": arguments.steps.map(|(first, last)| [first, last]),
+        "every": arguments.every,
+        "budget": arguments.budget,
+        "status": io::stderr().is_terminal(),
     });
     command.env("PYTHONPATH", paths).env("HOTSPAN_RUN", options.to_string());
     command.env_remove("HOTSPAN_PYTHON").env_remove("HOTSPAN_PACKAGE");
     Ok(())
+}
+
+/// A file, and perhaps a function of it, by its whole path.
+fn absolute(target: &str) -> String {
+    let (file, function) = match target.rsplit_once(':') {
+        Some((file, function)) if !function.contains('/') => (file, Some(function)),
+        _ => (target, None),
+    };
+    let path = Path::new(file).canonicalize().unwrap_or_else(|_| PathBuf::from(file));
+    function.map_or_else(|| path.display().to_string(), |name| format!("{}:{name}", path.display()))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text.trim_end_matches('s').parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
+}
+
+fn steps(text: &str) -> Result<(u64, u64), String> {
+    let wrong = || format!("'{text}' is not two numbers, such as 10:20");
+    let (first, last) = text.split_once(':').ok_or_else(wrong)?;
+    let first = if first.is_empty() { 0 } else { first.parse().map_err(|_| wrong())? };
+    let last = if last.is_empty() { u64::MAX } else { last.parse().map_err(|_| wrong())? };
+    if first < last { Ok((first, last)) } else { Err(format!("there is no step from {first} to {last}")) }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number: f64 = text.trim_end_matches('%').parse().map_err(|_| "not a percentage".to_owned())?;
+    if number > 0.0 && number <= 100.0 {
+        Ok(number / 100.0)
+    } else {
+        Err("not between 0 and 100 %".to_owned())
+    }
 }
 
 /// The folder of the Python package: the wheel says where, otherwise Python is asked.
@@ -236,9 +318,17 @@ fn package(arguments: &Arguments) -> Result<PathBuf, CommandError> {
     }
 }
 
+/// The files of processes in the spool; what else is there says how it goes.
+fn recordings(spool: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(spool).into_iter().flatten().filter_map(Result::ok);
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "hotspan"))
+}
+
 /// All processes as one trace, the program itself first.
 fn collect(spool: &Path, process: u32) -> Result<Trace, CommandError> {
-    let mut files: Vec<PathBuf> = fs::read_dir(spool)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut files: Vec<PathBuf> = recordings(spool).collect();
     let main = format!("{process}-");
     files.sort_by_key(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -291,14 +381,19 @@ impl ProgressLine {
         if !self.visible || self.started.elapsed() < Duration::from_secs(2) {
             return;
         }
-        let files = fs::read_dir(&self.spool).into_iter().flatten().filter_map(Result::ok);
-        let sizes: Vec<u64> = files.filter_map(|file| Some(file.metadata().ok()?.len())).collect();
-        let (processes, bytes) = (sizes.len(), sizes.iter().sum::<u64>());
+        let states: Vec<serde_json::Value> = recordings(&self.spool)
+            .filter_map(|path| serde_json::from_slice(&fs::read(path.with_extension("status")).ok()?).ok())
+            .collect();
+        let sum = |key: &str| states.iter().filter_map(|state| state[key].as_f64()).sum::<f64>();
+        let cost = states.iter().filter_map(|state| state["cost"].as_f64()).fold(0.0, f64::max);
         let line = format!(
-            "hotspan: {:.0} s, {processes} process{}, {:.1} MB recorded",
+            "hotspan: {:.0} s, {} process{}, {:.1} million events, recording costs {:.1} %, {:.0} MB in use",
             self.started.elapsed().as_secs_f64(),
-            if processes == 1 { "" } else { "es" },
-            bytes as f64 / 1e6
+            states.len(),
+            if states.len() == 1 { "" } else { "es" },
+            sum("events") / 1e6,
+            cost * 100.0,
+            sum("resident") / 1e6,
         );
         let _ = write!(io::stderr().lock(), "\r\x1b[K{line}\r");
         self.drawn = true;

@@ -1,0 +1,138 @@
+"""What ``hotspan run`` hooks into torch, once the program has imported it.
+
+Operators and device work are recorded in Rust; here is what only Python can do: count optimizer steps, make way for
+torch.profiler, wait for devices at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hotspan import _core
+
+
+class Torch:
+    """The torch of this process, recorded."""
+
+    def __init__(self, agent: _core.Agent, torch: ModuleType, options: dict[str, Any]) -> None:
+        self._agent = agent
+        self._torch = torch
+        self._process = os.getpid()
+        self._has_stacks = False
+        self._has_device = False
+        self._steps = 0
+        self._window = options.get("steps")
+        self._every = options.get("every")
+        versions = {
+            "torch": torch.__version__,
+            "cuda": torch.version.cuda,
+            "threads": torch.get_num_threads(),
+        }
+        agent.set_metadata("hotspan.torch", json.dumps(versions))
+        try:
+            self._record(bool(options.get("shapes")), bool(options.get("memory")))
+        except _core.CollectError as error:
+            reason = str(error).splitlines()[0]
+            print(
+                f"hotspan: torch operators are not recorded: {reason} (see `hotspan doctor`)", file=sys.stderr
+            )
+            return
+        if options.get("stack"):
+            self._trace_calls()
+        self._record_device()
+
+    def _record(self, shapes: bool, memory: bool) -> None:
+        by_steps = bool(self._window or self._every)
+        folder = str(Path(str(self._torch.__file__)).parent)
+        self._agent.record_operators(folder, shapes, memory, not by_steps)
+        self.tell(True)
+        _before_torch_profiler(self._make_way)
+        if by_steps:
+            self._follow_steps()
+
+    def tell(self, recording: bool) -> None:
+        """Compiled functions mark their regions only while they know that somebody looks."""
+        self._torch.autograd.profiler._is_profiler_enabled = recording
+
+    def finish(self) -> None:
+        """Wait for what devices still do, and hand over what was traced."""
+        if self._process != os.getpid():
+            return
+        if self._has_device:
+            from hotspan.profiler import _device
+
+            _device.wait()
+        if self._has_stacks:
+            from hotspan.profiler._stacks import file_prefixes
+
+            self._agent.add_calls(file_prefixes())
+
+    def _trace_calls(self) -> None:
+        from hotspan.profiler._stacks import module_call_code
+
+        try:
+            self._agent.trace_calls(module_call_code())
+            self._has_stacks = True
+        except (_core.CollectError, ValueError) as error:
+            print(f"hotspan: operators go without Python stacks: {error}", file=sys.stderr)
+
+    def _record_device(self) -> None:
+        if os.environ.get("HOTSPAN_CUPTI"):
+            self._start_device()
+        elif self._torch.version.cuda is not None:
+            # When the program begins to use CUDA, and not before: a look at devices would make a fork useless.
+            self._torch.cuda._lazy_call(self._start_device)
+
+    def _start_device(self) -> None:
+        if self._process != os.getpid():
+            return
+        try:
+            self._agent.record_device()
+            self._has_device = True
+        except _core.CollectError as error:
+            print(f"hotspan: device work is not recorded, only the CPU: {error}", file=sys.stderr)
+
+    def _make_way(self) -> None:
+        """Let torch.profiler have what can only be had once."""
+        if self._process == os.getpid():
+            self._agent.make_way()
+
+    def _follow_steps(self) -> None:
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        self._agent.record(self._is_wanted())
+
+        def after_step(*_: object) -> None:
+            if self._process == os.getpid():
+                before = self._is_wanted()
+                self._steps += 1
+                if self._is_wanted() != before:
+                    self._agent.record(not before)
+
+        register_optimizer_step_post_hook(after_step)
+
+    def _is_wanted(self) -> bool:
+        if self._window is not None and not self._window[0] <= self._steps < self._window[1]:
+            return False
+        return self._every is None or self._steps % int(self._every) == 0
+
+
+def _before_torch_profiler(act: Callable[[], None]) -> None:
+    """Call ``act`` before torch.profiler begins to record."""
+    from torch.autograd import profiler
+
+    prepare: Callable[[Any], Any] | None = getattr(profiler.profile, "_prepare_trace", None)
+    if prepare is None:
+        return
+
+    def prepare_trace(self: Any) -> Any:
+        act()
+        return prepare(self)
+
+    profiler.profile._prepare_trace = prepare_trace
