@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -241,3 +243,20 @@ def test_mistakes_are_told() -> None:
         with pytest.raises(hotspan.CollectError, match="still running"):
             sampler.samples()
     sampler.stop()
+
+
+def test_the_command_shows_native_frames(tmp_path: Path, hotspan_command: Any) -> None:
+    numpy = pytest.importorskip("numpy")
+    script, path = tmp_path / "sorts.py", tmp_path / "profile.txt"
+    script.write_text(
+        "import numpy as np, sys, time\n"
+        "def sorts():\n    np.sort(numbers)\n"
+        "numbers, end = np.random.rand(1 << 18), time.thread_time() + 0.5\n"
+        "while time.thread_time() < end: sorts()\n"
+        "sys.exit(3)\n"
+    )
+    told = hotspan_command("record", "--native", "-o", path, "--", sys.executable, script)
+    assert told.returncode == 3, told.stderr
+    lines = [line for line in path.read_text().splitlines() if "sorts" in line]
+    assert any("umath" in line.partition("sorts")[2] for line in lines), (numpy.__version__, lines[:5])
+    assert not list(tmp_path.glob("*.spool*"))

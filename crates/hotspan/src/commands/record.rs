@@ -28,6 +28,7 @@ Examples:
   hotspan record -o profile.svg -d 30 -r 200 --pid 1234    # 30 seconds, 200 samples a second
   hotspan record -o run.hotspan -- python train.py         # a whole run, to be looked at later
   hotspan record -f tree -- python train.py                # the call tree, in the terminal
+  hotspan record --native -o profile.svg -- python train.py # C and C++ frames too
   hotspan record --memory -o memory.svg -- python train.py # memory over time, a plot
   hotspan record -s -t -f speedscope -o p.json -- python train.py   # with children, threads apart";
 
@@ -83,6 +84,9 @@ pub(crate) struct Arguments {
     /// Do not tell the lines of a function apart
     #[arg(short = 'F', long)]
     function: bool,
+    /// Show native frames too (C, C++, Rust: NumPy, torch), of programs started here; children are sampled as well
+    #[arg(long, requires = "command", conflicts_with_all = ["gil", "duration"])]
+    native: bool,
     /// What to write; by default what the name of the output ends in says, else a flame graph
     #[arg(short, long, value_enum)]
     format: Option<Format>,
@@ -117,6 +121,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         None => None,
     };
     refuse_early(format, output.as_deref())?;
+    if arguments.native {
+        return sample_native(arguments, format, output.as_deref());
+    }
     signals::listen();
     match arguments.pid {
         Some(pid) => {
@@ -125,6 +132,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             write(arguments, format, output.as_deref(), &trace)
         }
         None => launch(arguments, options, limit, format, output.as_deref()),
+    }
+}
+
+/// Starts the program with the sampler inside it, which alone sees native frames, and ends as it ended.
+fn sample_native(arguments: &Arguments, format: Format, output: Option<&Path>) -> Result<(), CommandError> {
+    let Some((program, rest)) = arguments.command.split_first() else {
+        return Err(CommandError::Usage("nothing to run after `--`".to_owned()));
+    };
+    let beside = output.unwrap_or(Path::new("hotspan"));
+    let mut command = Command::new(program);
+    let (trace, status) = super::run::sample_from_within(command.args(rest), arguments.rate, beside)?;
+    write(arguments, format, output, &trace)?;
+    match hotspan_collect::launch::end_like(status) {
+        0 => Ok(()),
+        code => Err(CommandError::Ended(code)),
     }
 }
 
@@ -299,7 +321,11 @@ fn write(
             "note: no samples: the program was idle or ended at once (-i keeps samples of threads that wait)",
         );
     }
-    let options = TreeOptions { lines: !arguments.function, threads: arguments.threads, busy_only: false };
+    let options = TreeOptions {
+        lines: !arguments.function,
+        threads: arguments.threads,
+        busy_only: busy_only(arguments),
+    };
     let (collapsed, flamegraph);
     let exporter: Option<&dyn Exporter> = match format {
         Format::Flamegraph => {
@@ -325,6 +351,11 @@ fn write(
     Ok(())
 }
 
+/// From outside, threads that wait are left out while sampling; from within they are always seen.
+fn busy_only(arguments: &Arguments) -> bool {
+    arguments.native && !arguments.idle
+}
+
 fn title(arguments: &Arguments) -> String {
     match arguments.pid {
         Some(pid) => format!("process {pid}"),
@@ -336,7 +367,7 @@ fn title(arguments: &Arguments) -> String {
 }
 
 fn write_tree(arguments: &Arguments, output: Option<&Path>, trace: &Trace) -> Result<(), CommandError> {
-    let options = TreeOptions { lines: false, threads: arguments.threads, busy_only: false };
+    let options = TreeOptions { lines: false, threads: arguments.threads, busy_only: busy_only(arguments) };
     let show: ShowOptions = arguments.show.into();
     let report = call_tree(trace, &options).report(&show);
     match output {

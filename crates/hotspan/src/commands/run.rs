@@ -19,7 +19,7 @@ use hotspan_formats::export::flamegraph::Flamegraph;
 use hotspan_formats::export::hotspan::Hotspan;
 use hotspan_formats::save;
 use hotspan_store::{Trace, merge};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::commands::report::{self, ReportFormat};
 use crate::error::CommandError;
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let output = arguments.output.clone().unwrap_or_else(|| default_output(arguments));
     let spool = make_spool(&output)?;
     let started = clock::unix_now();
-    inject(&mut command, arguments, &spool, started)?;
+    inject(&mut command, arguments.python.as_deref(), &options(arguments, &spool, started))?;
 
     let mut line = ProgressLine::new(spool.clone());
     let mut process = 0;
@@ -226,14 +226,29 @@ fn make_spool(output: &Path) -> Result<PathBuf, CommandError> {
     Err(CommandError::Usage(format!("too many folders like {}.spool: remove some", output.display())))
 }
 
-/// Makes every Python of the program record itself.
-fn inject(
+/// Runs a command and samples every Python in it from within, native frames included; nothing else is recorded.
+pub(crate) fn sample_from_within(
     command: &mut Command,
-    arguments: &Arguments,
-    spool: &Path,
-    started: UnixNanos,
-) -> Result<(), CommandError> {
-    let package = package(arguments)?;
+    rate: u32,
+    output: &Path,
+) -> Result<(Trace, ExitStatus), CommandError> {
+    let spool = make_spool(output)?;
+    let options = json!({"spool": spool.display().to_string(), "rate": rate, "operators": false});
+    inject(command, None, &options)?;
+    let mut process = 0;
+    let status = launch::run(command, Duration::from_millis(250), |pid| process = pid);
+    let status = status.map_err(|error| {
+        let _ = fs::remove_dir(&spool);
+        CommandError::Start { program: command.get_program().display().to_string(), source: error }
+    })?;
+    let trace = collect(&spool, process)?;
+    let _ = fs::remove_dir_all(&spool);
+    Ok((trace, status))
+}
+
+/// Makes every Python of the program record itself.
+fn inject(command: &mut Command, python: Option<&Path>, options: &Value) -> Result<(), CommandError> {
+    let package = package(python)?;
     let mut paths = vec![package.join("_inject")];
     paths.extend(
         env::var_os("PYTHONPATH")
@@ -243,11 +258,18 @@ fn inject(
     );
     let paths = env::join_paths(paths)
         .map_err(|error| CommandError::Usage(format!("PYTHONPATH cannot be extended: {error}")))?;
+    command.env("PYTHONPATH", paths).env("HOTSPAN_RUN", options.to_string());
+    command.env_remove("HOTSPAN_PYTHON").env_remove("HOTSPAN_PACKAGE");
+    Ok(())
+}
+
+/// What the agent is told.
+fn options(arguments: &Arguments, spool: &Path, started: UnixNanos) -> Value {
     let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let since = started.0.saturating_add(arguments.delay.map_or(0, nanos));
     // The program may change its directory before it loads the file.
     let lines: Vec<String> = arguments.lines.iter().map(|target| absolute(target)).collect();
-    let options = json!({
+    json!({
         "spool": spool.display().to_string(),
         "rate": arguments.rate,
         "shapes": arguments.shapes,
@@ -262,10 +284,7 @@ fn inject(
         "every": arguments.every,
         "budget": arguments.budget,
         "status": io::stderr().is_terminal(),
-    });
-    command.env("PYTHONPATH", paths).env("HOTSPAN_RUN", options.to_string());
-    command.env_remove("HOTSPAN_PYTHON").env_remove("HOTSPAN_PACKAGE");
-    Ok(())
+    })
 }
 
 /// A file, and perhaps a function of it, by its whole path.
@@ -301,12 +320,12 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 /// The folder of the Python package: the wheel says where, otherwise Python is asked.
-fn package(arguments: &Arguments) -> Result<PathBuf, CommandError> {
+fn package(python: Option<&Path>) -> Result<PathBuf, CommandError> {
     if let Some(package) = env::var_os("HOTSPAN_PACKAGE") {
         return Ok(package.into());
     }
-    let python = arguments.python.clone().unwrap_or_else(|| "python3".into());
-    let asked = Command::new(&python).args(["-c", "import hotspan; print(hotspan.__path__[0])"]).output();
+    let python = python.unwrap_or(Path::new("python3"));
+    let asked = Command::new(python).args(["-c", "import hotspan; print(hotspan.__path__[0])"]).output();
     match asked {
         Ok(answer) if answer.status.success() => {
             Ok(PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim().to_owned()))
