@@ -193,7 +193,9 @@ with hotspan.sample(rate=250) as s:
     activating(time.process_time() + 0.4)
 """
     rows = [row for row in samples(program) if "activating" in names(row) and row["state"] == "running"]
-    torch_rows = [row for row in rows if any(frame["file"].endswith("/libtorch_cpu.so") for frame in row["frames"])]
+    torch_rows = [
+        row for row in rows if any(frame["file"].endswith("/libtorch_cpu.so") for frame in row["frames"])
+    ]
     assert len(torch_rows) > len(rows) / 2
     assert any("at::_ops::tanh::call" in [frame["name"] for frame in row["frames"]] for row in torch_rows)
 

@@ -17,7 +17,6 @@ fn everything() -> GroupBy {
         device: true,
         event: false,
         python_functions: true,
-        event: false,
     }
 }
 

@@ -125,11 +125,11 @@ unsafe extern "C" fn on_start(_: *mut Object, given: *const *mut Object, count: 
 unsafe extern "C" fn on_resume(_: *mut Object, given: *const *mut Object, count: isize) -> *mut Object {
     // SAFETY: called by Python with the GIL held, with a code object and an offset in it.
     unsafe {
-        if let (Some((code, offset)), Some(python)) = (arguments(given, count), python()) {
-            if active::is_watched(code) {
-                let line = (python.code_line)(code, (python.long_value)(offset) as c_int);
-                active::enter(code, std::ptr::null_mut(), Entry::Resume(line.max(0) as u32));
-            }
+        if let (Some((code, offset)), Some(python)) = (arguments(given, count), python())
+            && active::is_watched(code)
+        {
+            let line = (python.code_line)(code, (python.long_value)(offset) as c_int);
+            active::enter(code, std::ptr::null_mut(), Entry::Resume(line.max(0) as u32));
         }
     }
     none()

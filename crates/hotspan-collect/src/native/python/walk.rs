@@ -93,5 +93,5 @@ fn first_frame(layout: &Layout, thread: usize, memory: &mut MemoryWindow<'_>) ->
 }
 
 fn plausible(pointer: usize) -> Option<usize> {
-    (pointer > 4096 && pointer % 8 == 0).then_some(pointer)
+    (pointer > 4096 && pointer.is_multiple_of(8)).then_some(pointer)
 }

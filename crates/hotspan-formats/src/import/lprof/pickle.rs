@@ -266,7 +266,7 @@ impl<'a> Machine<'a> {
 
     fn set_items(&mut self, items: &[ValueId]) -> Step<()> {
         match self.top()? {
-            Value::Dict(known) if items.len() % 2 == 0 => {
+            Value::Dict(known) if items.len().is_multiple_of(2) => {
                 known.extend(items.chunks_exact(2).map(|pair| (pair[0], pair[1])));
             }
             _ => return Err("the pickle sets an item of what is no dictionary"),
