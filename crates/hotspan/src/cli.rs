@@ -20,6 +20,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(run::Arguments),
     Report(report::Arguments),
+    View(view::Arguments),
     Stats(stats::Arguments),
     Steps(steps::Arguments),
     Gpu(gpu::Arguments),
