@@ -44,7 +44,7 @@ export function Finding({ finding, to, brief = false }: Properties) {
                     const column = evidence.columns[place];
                     const text = shown(cell, column?.unit ?? "");
                     const jumps = (place === at || place === span) && typeof cell === "number";
-                    const target = typeof row[span] === "number" ? { span: String(row[span]) } : { at: String(row[at] ?? 0) };
+                    const target: Record<string, string> = typeof row[span] === "number" ? { span: String(row[span]) } : { at: String(row[at] ?? 0) };
                     return (
                       <td key={place} class={column?.numeric === true ? "number" : ""}>
                         {jumps ? <a href={to("timeline", target)}>{text}</a> : text}
