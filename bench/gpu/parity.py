@@ -54,7 +54,9 @@ def work_of(events: list[dict[str, Any]]) -> list[tuple[str, float, str]]:
 
 def arrows_of(events: list[dict[str, Any]]) -> int:
     """How many arrows end at device work."""
-    return sum(event.get("cat") == "ac2g" and event.get("ph") == "f" and event["pid"] == 0 for event in events)
+    return sum(
+        event.get("cat") == "ac2g" and event.get("ph") == "f" and event["pid"] == 0 for event in events
+    )
 
 
 def compare(step: Step, steps: int, rounds: int) -> dict[str, Any]:
@@ -88,7 +90,10 @@ def compare(step: Step, steps: int, rounds: int) -> dict[str, Any]:
         "same_owners": owners["torch"] == owners["hotspan"],
         "other_owners": [
             *(("torch", *key, count) for key, count in (owners["torch"] - owners["hotspan"]).most_common(3)),
-            *(("hotspan", *key, count) for key, count in (owners["hotspan"] - owners["torch"]).most_common(3)),
+            *(
+                ("hotspan", *key, count)
+                for key, count in (owners["hotspan"] - owners["torch"]).most_common(3)
+            ),
         ],
         "arrows": dict(arrows),
         "same_annotations": annotations["torch"] == annotations["hotspan"],

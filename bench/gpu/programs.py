@@ -57,7 +57,10 @@ def resnet50(batch: int = 32) -> Step:
     """A training step with SGD."""
     model = resnet50_model().cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, foreach=False)
-    images, labels = torch.randn(batch, 3, 224, 224).pin_memory(), torch.randint(0, 1000, (batch,)).pin_memory()
+    images, labels = (
+        torch.randn(batch, 3, 224, 224).pin_memory(),
+        torch.randint(0, 1000, (batch,)).pin_memory(),
+    )
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)

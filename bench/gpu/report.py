@@ -46,7 +46,9 @@ def verdict(reached: bool) -> str:
 
 def parity(deadline: float) -> list[dict[str, Any]]:
     """Compare what both record."""
-    print("\n| program | device work | same kernels | duration to torch's | same operators | arrows | annotations |")
+    print(
+        "\n| program | device work | same kernels | duration to torch's | same operators | arrows | annotations |"
+    )
     print("|---|--:|---|--:|---|--:|---|")
     rows = []
     for program in PROGRAMS:
@@ -75,7 +77,9 @@ def parity(deadline: float) -> list[dict[str, Any]]:
 
 def overhead(deadline: float) -> list[dict[str, Any]]:
     """Measure what both cost."""
-    print("\n| program | options | nothing | hotspan adds | torch.profiler adds | share | results: hotspan | torch |")
+    print(
+        "\n| program | options | nothing | hotspan adds | torch.profiler adds | share | results: hotspan | torch |"
+    )
     print("|---|---|--:|--:|--:|--:|--:|--:|")
     rows = []
     for program, options in CASES:
@@ -99,26 +103,36 @@ def overhead(deadline: float) -> list[dict[str, Any]]:
             shown = f"{nothing['hotspan'] * 1e3:.2f} us"  # a thousand operators a step
             cells = [f"{added[name] * 1e3:+.2f} us" for name in ("hotspan", "torch")]
         times = [f"{pair[name]['results']:.3f} s" for name in ("hotspan", "torch")]
-        through = " (through torch.profiler)" if any("through torch" in line for line in pair["hotspan"].get("said", [])) else ""
+        through = (
+            " (through torch.profiler)"
+            if any("through torch" in line for line in pair["hotspan"].get("said", []))
+            else ""
+        )
         print(
             f"| {program} | {options}{through} | {shown} | {cells[0]} | {cells[1]} | {share:.2f}x "
             f"| {times[0]} | {times[1]} |",
             flush=True,
         )
-    plain = {row["program"]: row for row in rows if row["options"] == "plain" and "failed" not in row["hotspan"]}
+    plain = {
+        row["program"]: row for row in rows if row["options"] == "plain" and "failed" not in row["hotspan"]
+    }
     if "resnet50" in plain and "failed" not in plain["resnet50"]["torch"]:
         case = plain["resnet50"]
         adds = case["hotspan"]["recorded"]["median"] / case["hotspan"]["nothing"]["median"] - 1
         sooner = case["torch"]["results"] / case["hotspan"]["results"]
         print(f"- a training step: {adds:+.1%} (target {STEP_TARGET:+.0%}: {verdict(adds <= STEP_TARGET)})")
-        print(f"- results: {sooner:.0f} times sooner (target {RESULTS_TARGET:.0f}: {verdict(sooner >= RESULTS_TARGET)})")
+        print(
+            f"- results: {sooner:.0f} times sooner (target {RESULTS_TARGET:.0f}: {verdict(sooner >= RESULTS_TARGET)})"
+        )
     if "tiny" in plain and "failed" not in plain["tiny"]["torch"]:
         adds = {
             name: plain["tiny"][name]["recorded"]["best"] - plain["tiny"][name]["nothing"]["best"]
             for name in ("hotspan", "torch")
         }
         share = adds["hotspan"] / max(adds["torch"], 1e-12)
-        print(f"- the smallest operator: {share:.2f} of torch's (target {TINY_TARGET}: {verdict(share <= TINY_TARGET)})")
+        print(
+            f"- the smallest operator: {share:.2f} of torch's (target {TINY_TARGET}: {verdict(share <= TINY_TARGET)})"
+        )
     return rows
 
 

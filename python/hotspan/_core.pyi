@@ -84,6 +84,7 @@ class LineRecorder:
     @property
     def is_enabled(self) -> bool: ...
     def snapshot(self) -> Trace: ...
+
 class NativeSampler:
     """A running sampler of all threads of this process. Dropping it ends it."""
 

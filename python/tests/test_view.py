@@ -28,12 +28,16 @@ def device_events(steps: int = 4) -> list[dict[str, Any]]:
             events += [
                 span(name, "cpu_op", 1, 1, begin, 200, **{"External id": link}),
                 span("cudaLaunchKernel", "cuda_runtime", 1, 1, begin + 20, 10, correlation=link),
-                span(f"kernel<{number}>", "kernel", 0, 7, begin + 60, 250, device=0, stream=7, correlation=link),
+                span(
+                    f"kernel<{number}>", "kernel", 0, 7, begin + 60, 250, device=0, stream=7, correlation=link
+                ),
             ]
     return events
 
 
-def span(name: str, category: str, pid: int, tid: int, begin: float, length: float, **args: Any) -> dict[str, Any]:
+def span(
+    name: str, category: str, pid: int, tid: int, begin: float, length: float, **args: Any
+) -> dict[str, Any]:
     """A complete event."""
     return {
         "ph": "X",
@@ -87,7 +91,9 @@ def test_steps_and_gpu_are_those_of_the_command_line(
     assert server.rows("run/0/table/gpu", "idle") == gpu["idle"]
 
 
-def test_advice_is_that_of_the_command_line(server: ViewServer, trace: Path, hotspan_command: Command) -> None:
+def test_advice_is_that_of_the_command_line(
+    server: ViewServer, trace: Path, hotspan_command: Command
+) -> None:
     printed = json.loads(hotspan_command("advise", trace, "--json").stdout)[0]["findings"]
     told = [(finding["rule"], finding["message"]) for finding in server.api("run/0/advice")["findings"]]
     assert told == [(finding["rule"], finding["message"]) for finding in printed]
@@ -128,7 +134,9 @@ def test_a_span_knows_what_launched_it(server: ViewServer) -> None:
     details = server.api(f"run/0/span/{hits['hits'][0]['span']}")
     assert details["name"] == "kernel<1>"
     assert {arg["key"]: arg["value"] for arg in details["args"]}["stream"] == "7"
-    assert [(link["relation"], link["name"]) for link in details["linked"]] == [("launched by", "cudaLaunchKernel")]
+    assert [(link["relation"], link["name"]) for link in details["linked"]] == [
+        ("launched by", "cudaLaunchKernel")
+    ]
 
 
 def test_the_flame_graph_adds_up(server: ViewServer) -> None:
@@ -138,7 +146,9 @@ def test_the_flame_graph_adds_up(server: ViewServer) -> None:
     assert sum(data["own_time"]) == data["total"]
 
 
-@pytest.mark.parametrize("path", ["/", "/api/runs", "/00000000000000000000000000000000/api/runs", "//api/runs"])
+@pytest.mark.parametrize(
+    "path", ["/", "/api/runs", "/00000000000000000000000000000000/api/runs", "//api/runs"]
+)
 def test_without_the_secret_nothing_is_told(server: ViewServer, path: str) -> None:
     status, headers, body = server.request(path)
     assert status == 403
@@ -164,7 +174,9 @@ def test_other_hosts_and_origins_are_refused(server: ViewServer, headers: dict[s
 def test_our_own_origin_is_served_and_nothing_can_be_changed(server: ViewServer) -> None:
     own = {"Origin": f"http://127.0.0.1:{server.port}"}
     assert server.request(f"/{server.token}/api/runs", headers=own)[0] == 200
-    assert server.request(f"/{server.token}/api/runs", method="POST", headers={"Content-Length": "0"})[0] == 405
+    assert (
+        server.request(f"/{server.token}/api/runs", method="POST", headers={"Content-Length": "0"})[0] == 405
+    )
 
 
 @pytest.mark.parametrize(

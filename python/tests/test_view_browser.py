@@ -60,7 +60,9 @@ def test_tables_show_the_numbers_of_the_command_line(
     seen: dict[str, Any], trace: Path, hotspan_command: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     for by, shown in (("op", seen["operators"]), ("kernel", seen["kernels"])):
-        rows = json.loads(hotspan_command("stats", trace, "--by", by, "--limit", "0", "--json").stdout)[0]["rows"]
+        rows = json.loads(hotspan_command("stats", trace, "--by", by, "--limit", "0", "--json").stdout)[0][
+            "rows"
+        ]
         assert [row[0] for row in shown] == [next(iter(row.values())) for row in rows]
 
 
@@ -85,3 +87,20 @@ def test_the_timeline_zooms_searches_and_selects(seen: dict[str, Any]) -> None:
 
 def test_views_fit_a_phone(seen: dict[str, Any]) -> None:
     assert [name for name, fits in seen["phone"].items() if not fits] == []
+
+
+def test_a_page_to_share_works_from_the_disk_with_the_network_off(
+    trace: Path, tmp_path: Path, hotspan_command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    page = tmp_path / "report.html"
+    made = hotspan_command("report", trace, "--html", page)
+    assert made.returncode == 0, made.stderr
+    command = ["node", "e2e/static.mjs", str(page)]
+    result = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert told["complaints"] == []
+    assert {name: view["problem"] for name, view in told["views"].items() if view["problem"]} == {}
+    assert sum(view["images"] for view in told["views"].values()) == 0
+    assert "<img src=x onerror=alert(1)>" in told["views"]["operators"]["text"]
+    assert told["spans"] > 0

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { go, link, read } from "./base/address";
 import { size } from "./base/units";
 import type { Run, RunList } from "./data/api";
-import { useAnswer } from "./data/server";
+import { isStatic, useAnswer } from "./data/server";
 import { Answer } from "./widgets/answer";
 import { Advice } from "./views/advice";
 import { Compare } from "./views/compare";
@@ -142,6 +142,7 @@ export function Application() {
   const [last, setLast] = useState<RunList | null>(null);
   const loaded = useAnswer<RunList>(`runs?${round}`);
   useEffect(() => {
+    if (isStatic) return;
     const timer = setInterval(() => setRound((before) => before + 1), LISTED_EVERY);
     return () => clearInterval(timer);
   }, []);

@@ -25,3 +25,9 @@ pub(crate) fn file(name: &str) -> Option<(&'static [u8], &'static str)> {
     };
     Some((bytes, kind))
 }
+
+/// The text of the first file with this ending: the build makes one script and one style.
+pub(crate) fn with_ending(ending: &str) -> Option<&'static str> {
+    let (_, bytes) = FILES.iter().find(|(name, _)| name.ends_with(ending))?;
+    std::str::from_utf8(bytes).ok()
+}

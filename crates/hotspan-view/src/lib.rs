@@ -11,6 +11,7 @@
 //! | `flame`, `findings`, `curves`, `details` | the views that are no tables |
 //! | `api` | the shapes of the answers; `web/src/data/api.ts` is made from it |
 //! | `assets` | the files of the web app |
+//! | `page` | a trace and the web app in one file, to share |
 //!
 //! Numbers come from hotspan-analyze; nothing is computed in the page.
 
@@ -25,10 +26,12 @@ mod error;
 mod findings;
 mod flame;
 mod opened;
+mod page;
 mod reports;
 mod routes;
 mod server;
 mod timeline;
 
 pub use error::ViewError;
+pub use page::static_page;
 pub use server::{Options, Server};

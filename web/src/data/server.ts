@@ -12,7 +12,21 @@ export class Refused extends Error {
   }
 }
 
+/** The answers in the page itself, where it is one to share. */
+const inlined = (() => {
+  const element = document.getElementById("answers");
+  return element === null ? null : (JSON.parse(element.textContent ?? "{}") as Record<string, unknown>);
+})();
+
+/** Whether the page has its data in it and nobody to ask for more. */
+export const isStatic = inlined !== null;
+
 export async function ask<T>(call: string, signal?: AbortSignal): Promise<T> {
+  if (inlined !== null) {
+    const known = inlined[call.split("?", 1)[0] ?? ""];
+    if (known !== undefined) return known as T;
+    throw new Refused("This page to share has no answer to that.", "Open the trace itself with `hotspan view`.");
+  }
   let response: Response;
   try {
     response = await fetch(`./api/${call}`, signal === undefined ? {} : { signal });

@@ -6,6 +6,8 @@ import { shown } from "../base/units";
 import type { Cell, TableData } from "../data/api";
 
 const STEP = 200;
+/** So few rows need no filter. */
+const FEW = 12;
 
 export interface Sorting {
   key: string;
@@ -63,9 +65,9 @@ export function Table(props: Properties) {
       <header>
         <h2>{table.title}</h2>
         <span class="quiet">
-          {rows.length === table.rows.length ? `${rows.length} rows` : `${rows.length} of ${table.rows.length} rows`}
+          {rows.length === table.rows.length ? `${rows.length} ${rows.length === 1 ? "row" : "rows"}` : `${rows.length} of ${table.rows.length} rows`}
         </span>
-        <input type="search" placeholder="Filter" aria-label={`Filter ${table.title}`} value={filter} onInput={(event) => (props.onFilter ?? setOwnFilter)(event.currentTarget.value)} />
+        {(props.onFilter !== undefined || table.rows.length > FEW) && <input type="search" placeholder="Filter" aria-label={`Filter ${table.title}`} value={filter} onInput={(event) => (props.onFilter ?? setOwnFilter)(event.currentTarget.value)} />}
         <button type="button" onClick={() => void copy()}>{copied ? "Copied" : "Copy as CSV"}</button>
       </header>
       <div class="scroll" tabIndex={0} role="region" aria-label={table.title}>

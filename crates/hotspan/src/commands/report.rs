@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   hotspan report train.hotspan
   hotspan report train.hotspan --markdown > report.md
+  hotspan report train.hotspan --html report.html    # the dashboard in one file, to share
   hotspan report train.hotspan.spool        # of a run that was killed";
 
 /// Show where the time of a program went and what cost most
@@ -24,6 +25,9 @@ pub(crate) struct Arguments {
     file: PathBuf,
     #[command(flatten)]
     format: ReportFormat,
+    /// Write the dashboard with its data into one HTML file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "markdown"])]
+    html: Option<PathBuf>,
 }
 
 /// How a report is written.
@@ -49,6 +53,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     } else {
         files::open(&arguments.file)?
     };
+    if let Some(html) = &arguments.html {
+        let page = hotspan_view::static_page(&trace, &arguments.file)
+            .ok_or_else(|| CommandError::Usage("this hotspan was built without the web app".to_owned()))?;
+        return Ok(std::fs::write(html, page)?);
+    }
     write(&trace, arguments.format, output)
 }
 
