@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import socket
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from view_server import ViewServer
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -117,7 +119,7 @@ def test_every_span_of_a_range_is_drawn_or_counted(server: ViewServer, width: in
         for lane, first, last in zip(track["depth"], track["begin"], track["end"], strict=True):
             lanes.setdefault(lane, []).append((first, last))
         for spans in lanes.values():
-            assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+            assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
 
 
 def test_a_selected_range_has_its_own_table(server: ViewServer) -> None:

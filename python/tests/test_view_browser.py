@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from conftest import REPOSITORY
 from test_view import device_events
 from view_server import ViewServer

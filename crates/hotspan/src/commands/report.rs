@@ -56,7 +56,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     if let Some(html) = &arguments.html {
         let page = hotspan_view::static_page(&trace, &arguments.file)
             .ok_or_else(|| CommandError::Usage("this hotspan was built without the web app".to_owned()))?;
-        return Ok(std::fs::write(html, page)?);
+        // It appears whole or not at all.
+        let unfinished = html.with_extension(format!("{}.tmp", std::process::id()));
+        std::fs::write(&unfinished, page)?;
+        return Ok(std::fs::rename(unfinished, html)?);
     }
     write(&trace, arguments.format, output)
 }
