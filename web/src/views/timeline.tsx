@@ -10,7 +10,7 @@ import { ask, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { SpanCard } from "../widgets/span_card";
 import { Table } from "../widgets/table";
-import { at, draw, trackAt, type Found, type Range, type Scene } from "../widgets/timeline_canvas";
+import { at, draw, trackAt, type Arrow, type Found, type Range, type Scene } from "../widgets/timeline_canvas";
 import type { ViewProperties } from "./view";
 
 export function Timeline(props: ViewProperties) {
@@ -29,6 +29,15 @@ function clamp(range: Range, info: TimelineInfo): Range {
   const length = Math.min(whole * 1.05, Math.max(20, range.to - range.from));
   const from = Math.min(Math.max(range.from, info.begin - whole * 0.025), info.end + whole * 0.025 - length);
   return { from, to: from + length };
+}
+
+/** From a call to what it launched, whichever of the two was chosen. */
+function arrowsOf(details: SpanDetails): Arrow[] {
+  const own = { span: details.id, time: details.begin };
+  return details.linked.map((link) => {
+    const other = { span: link.span, time: link.begin };
+    return link.relation === "launched" ? { from: own, to: other } : { from: other, to: own };
+  });
 }
 
 function number(text: string | undefined): number | null {
@@ -56,7 +65,8 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const marked = useMemo(() => new Set((found?.hits ?? []).map((hit) => hit.span)), [found]);
   const details = useAnswer<SpanDetails>(span === null ? null : `run/${run.id}/span/${span}`);
   const within = useAnswer<TableData>(selected === null ? null : `run/${run.id}/within?from=${Math.round(selected.from)}&to=${Math.round(selected.to)}`);
-  const scene: Scene = { info, spans, seen, selected, span, folded, hits: marked };
+  const arrows = useMemo(() => (details.state === "ready" ? arrowsOf(details.value) : []), [details]);
+  const scene: Scene = { arrows, info, spans, seen, selected, span, folded, hits: marked };
   const latest = useRef(scene);
   latest.current = scene;
 

@@ -15,7 +15,14 @@ export interface Range {
   to: number;
 }
 
+/** An arrow from the chosen span to another. */
+export interface Arrow {
+  from: { span: number; time: number };
+  to: { span: number; time: number };
+}
+
 export interface Scene {
+  arrows: readonly Arrow[];
   info: TimelineInfo;
   spans: Spans | null;
   seen: Range;
@@ -89,6 +96,7 @@ export function draw(canvas: HTMLCanvasElement, scene: Scene): void {
     const spans = drawn.get(track.id);
     if (spans !== undefined) drawTrack(context, scene, spans, top + HEAD, rowsOf(scene, track), x, width, dark, text);
   });
+  drawArrows(context, scene, tops, x);
   if (scene.selected !== null) {
     const [left, right] = [x(scene.selected.from), x(scene.selected.to)];
     context.fillStyle = dark ? "rgba(138,180,255,.16)" : "rgba(26,86,196,.12)";
@@ -134,6 +142,38 @@ function drawTrack(context: CanvasRenderingContext2D, scene: Scene, spans: Track
       const count = spans.count[place] ?? 1;
       context.fillText(fitted(count > 1 ? `${count} spans` : name, wide), left + 3, y + ROW / 2);
     }
+  }
+}
+
+/** Where a span is drawn: the middle of its row; nothing when it is too small to be drawn by itself. */
+function heightOf(scene: Scene, tops: readonly number[], span: number): number | null {
+  for (const track of scene.spans?.tracks ?? []) {
+    const place = track.span.indexOf(span);
+    const shown = scene.info.tracks.findIndex((known) => known.id === track.id);
+    const info = scene.info.tracks[shown];
+    if (place < 0 || info === undefined) continue;
+    const row = Math.min(track.depth[place] ?? 0, rowsOf(scene, info) - 1);
+    return (tops[shown] ?? 0) + HEAD + row * ROW + ROW / 2;
+  }
+  return null;
+}
+
+function drawArrows(context: CanvasRenderingContext2D, scene: Scene, tops: readonly number[], x: (time: number) => number): void {
+  context.strokeStyle = context.fillStyle = "#e8710a";
+  context.lineWidth = 1.5;
+  for (const arrow of scene.arrows) {
+    const [top, bottom] = [heightOf(scene, tops, arrow.from.span), heightOf(scene, tops, arrow.to.span)];
+    if (top === null || bottom === null) continue;
+    const [left, right] = [x(arrow.from.time), x(arrow.to.time)];
+    context.beginPath();
+    context.moveTo(left, top);
+    context.bezierCurveTo((left + right) / 2, top, (left + right) / 2, bottom, right - 5, bottom);
+    context.stroke();
+    context.beginPath();
+    context.moveTo(right, bottom);
+    context.lineTo(right - 6, bottom - 3);
+    context.lineTo(right - 6, bottom + 3);
+    context.fill();
   }
 }
 
