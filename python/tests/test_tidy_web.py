@@ -1,4 +1,4 @@
-"""The rules of the house for the web app: files say what they are, layers run one way, the lock file names no registry."""
+"""The rules of the house for the web app: files say what they are, layers run one way, no registry is named."""
 
 from __future__ import annotations
 

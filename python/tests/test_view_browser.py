@@ -86,6 +86,13 @@ def test_the_timeline_zooms_searches_and_selects(seen: dict[str, Any]) -> None:
     assert seen["within"]
 
 
+def test_a_link_to_a_span_shows_the_span(seen: dict[str, Any]) -> None:
+    # The first match is the launch at 70 us, 10 us long.
+    begin, end = int(seen["linked"]["from"]), int(seen["linked"]["to"])
+    assert begin <= 70_000 < 80_000 <= end
+    assert end - begin < 200_000
+
+
 def test_views_fit_a_phone(seen: dict[str, Any]) -> None:
     assert [name for name, fits in seen["phone"].items() if not fits] == []
 

@@ -62,6 +62,12 @@ try {
   await page.waitForSelector("section.table table");
   seen.within = await cells(page);
 
+  const chosen = (await range()).span;
+  await show(page, address, "overview");
+  await show(page, address, "timeline", `?span=${chosen}`);
+  await page.waitForFunction((whole) => Number(new URLSearchParams(location.hash.split("?")[1]).get("to") ?? whole) < whole, Number(before.to));
+  seen.linked = { span: chosen, ...(await range()) };
+
   await page.setViewportSize({ width: 390, height: 800 });
   seen.phone = {};
   for (const view of VIEWS) {

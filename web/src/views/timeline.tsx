@@ -23,6 +23,8 @@ export function Timeline(props: ViewProperties) {
 }
 
 const DEEP = 12;
+/** A span that is gone to fills this part of what is seen. */
+const AROUND = 8;
 
 function clamp(range: Range, info: TimelineInfo): Range {
   const whole = Math.max(1, info.end - info.begin);
@@ -110,7 +112,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     show({ from: left + (right - left) * share, to: right + (right - left) * share });
   };
   const reveal = (begin: number, end: number) => {
-    const length = Math.max(end - begin, 1000) * 8;
+    const length = Math.max(end - begin, 1000) * AROUND;
     show({ from: (begin + end - length) / 2, to: (begin + end + length) / 2 });
   };
   const next = (direction: 1 | -1) => {
@@ -123,11 +125,15 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     reveal(hit.begin, hit.end);
   };
 
-  // A link into the timeline may name a span or a moment without saying what to see around it.
+  // A link into the timeline may name a span or a moment without saying what to see around it. That is found once: afterwards
+  // the address says what is seen.
+  const placed = useRef(from !== null);
   useEffect(() => {
     const moment = number(parameters["at"]);
-    if (details.state === "ready" && from === null) reveal(details.value.begin, details.value.begin + details.value.duration);
-    else if (moment !== null && from === null) reveal(moment, moment);
+    if (placed.current || (span !== null && details.state === "waiting")) return;
+    placed.current = true;
+    if (details.state === "ready") reveal(details.value.begin, details.value.begin + details.value.duration);
+    else if (moment !== null) reveal(moment, moment);
   }, [details.state]);
 
   useEffect(() => {
