@@ -23,8 +23,8 @@ use crate::routes::{Content, answer};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
 base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// Analyses use whole cores; a few at a time are enough.
-const WORKERS: usize = 4;
+/// Most of them wait for a trace that one of them opens; the rest must go on meanwhile.
+const WORKERS: usize = 16;
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
