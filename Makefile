@@ -61,7 +61,7 @@ bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; 
 	$(BIN)/python bench/run_overhead.py
 
 .PHONY: dev
-dev: $(STAMPS)/tools ## Build hotspan and install it, editable, into .venv
+dev: $(STAMPS)/tools web ## Build hotspan and install it, editable, into .venv
 	@$(BIN)/maturin develop --release --locked --quiet
 
 .PHONY: lint
@@ -72,6 +72,22 @@ lint: $(STAMPS)/tools ## Check format, lints, types and the rules of the house
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q python/tests/test_tidy.py
+
+# The web app is embedded in the program. Without Node the program builds all the same, and its page says what is missing.
+.PHONY: web
+ifneq ($(shell command -v npm 2> /dev/null),)
+web: web/dist/index.html
+else
+web:
+	@echo "Node is not here: hotspan view will have no pages"
+endif
+
+web/dist/index.html: web/node_modules/.stamp $(filter-out web/e2e/%,$(shell git ls-files --cached --others --exclude-standard web 2> /dev/null))
+	@echo "building the web app"
+	@cd web && npm run --silent build -- --logLevel warn
+
+web/node_modules/.stamp: web/package-lock.json
+	@cd web && npm ci --silent && touch node_modules/.stamp
 
 # Stamps: a group of packages is installed once, and again when this file changes.
 

@@ -14,6 +14,7 @@ CRATES = [
     "hotspan-store",
     "hotspan-analyze",
     "hotspan-formats",
+    "hotspan-view",
     "hotspan-collect",
     "hotspan",
     "hotspan-python",

@@ -39,6 +39,7 @@
 //! | [`sampled`] | functions, lines and calls by their samples |
 //! | [`mod@program_steps`] | the steps of a program, marked or not |
 //! | [`mod@summary`] | what is in the trace |
+//! | [`mod@within`] | what ran within a stretch of time |
 //! | [`mod@wall_time`] | where the wall time of a program went, adding up to all of it |
 
 #![forbid(unsafe_code)]
@@ -83,6 +84,7 @@ pub mod tensor_cores;
 pub mod utilisation;
 pub mod wall_time;
 mod warm_up;
+pub mod within;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
 pub use call_tree::{CallTree, ShowOptions, TreeOptions, TreeSource, call_tree};

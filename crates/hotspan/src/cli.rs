@@ -22,6 +22,7 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     Attach(attach::Arguments),
     Report(report::Arguments),
+    View(view::Arguments),
     Stats(stats::Arguments),
     Steps(steps::Arguments),
     Gpu(gpu::Arguments),

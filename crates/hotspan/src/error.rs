@@ -53,6 +53,9 @@ pub enum CommandError {
     /// A command that was run ended with this code, and has said itself what there is to say.
     #[error("the command ended with exit code {0}")]
     Ended(u8),
+    /// The dashboard could not start.
+    #[error(transparent)]
+    View(#[from] hotspan_view::ViewError),
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
@@ -64,6 +67,7 @@ impl CommandError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Open(error) => error.hint(),
+            Self::View(error) => error.hint(),
             #[cfg(target_os = "linux")]
             Self::Sampler(error) => error.hint(),
             Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => {

@@ -23,6 +23,7 @@ pub(crate) mod steps;
 #[cfg(target_os = "linux")]
 pub(crate) mod top;
 pub(crate) mod tree;
+pub(crate) mod view;
 
 use std::io::Write;
 
@@ -48,6 +49,7 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         #[cfg(target_os = "linux")]
         Command::Dump(arguments) => dump::run(&arguments, output),
         Command::Info(arguments) => info::run(&arguments, output),
+        Command::View(arguments) => view::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments, output),
         Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments),

@@ -17,6 +17,7 @@ Examples:
   hotspan report train.hotspan
   hotspan report train.hotspan --markdown > report.md
   hotspan report before.hotspan after.hotspan   # what got faster and slower
+  hotspan report train.hotspan --html report.html   # the dashboard in one file, to share
   hotspan report train.hotspan.spool            # of a run that was killed";
 
 /// Show where the time of a program went and what to change, or compare two runs
@@ -29,6 +30,9 @@ pub(crate) struct Arguments {
     after: Option<PathBuf>,
     #[command(flatten)]
     format: ReportFormat,
+    /// Write the dashboard with its data into one HTML file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "markdown", "after"])]
+    html: Option<PathBuf>,
 }
 
 /// How a report is written.
@@ -46,6 +50,14 @@ pub(crate) struct ReportFormat {
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
     let style = Style::of(io::stdout().is_terminal());
     let trace = open(&arguments.file)?;
+    if let Some(html) = &arguments.html {
+        let page = hotspan_view::static_page(&trace, &arguments.file)
+            .ok_or_else(|| CommandError::Usage("this hotspan was built without the web app".to_owned()))?;
+        // It appears whole or not at all.
+        let unfinished = html.with_extension(format!("{}.tmp", std::process::id()));
+        std::fs::write(&unfinished, page)?;
+        return Ok(std::fs::rename(unfinished, html)?);
+    }
     match &arguments.after {
         None => write(&trace, arguments.format, style, output),
         Some(path) => write_comparison(&compare(&trace, &open(path)?), arguments.format, style, output),

@@ -1,0 +1,73 @@
+//! What ran within a stretch of time: spans by name, their times cut to the stretch.
+//!
+//! Calls that enclose others count their whole time, so rows of nested calls overlap.
+
+use hashbrown::HashMap;
+use hotspan_store::{CategoryId, Duration, StringId, Trace};
+
+use crate::intervals::Interval;
+use crate::report::{Cell, Column, Table};
+
+/// The spans of one name and kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WithinRow {
+    /// Their name.
+    pub name: StringId,
+    /// Their kind.
+    pub category: CategoryId,
+    /// How many touch the stretch.
+    pub count: u64,
+    /// Their time in it.
+    pub time: Duration,
+    /// The longest of them in it.
+    pub longest: Duration,
+}
+
+/// The spans that touch `window`, by name and kind, most time first.
+#[must_use]
+pub fn within(trace: &Trace, window: Interval) -> Vec<WithinRow> {
+    let spans = trace.spans();
+    let mut rows: Vec<WithinRow> = Vec::new();
+    let mut places: HashMap<(StringId, CategoryId), usize> = HashMap::new();
+    for span in spans.ids() {
+        let (begin, end) = (spans.time(span), spans.end(span));
+        if end < window.begin || begin > window.end {
+            continue;
+        }
+        let (name, category) = (spans.name(span), spans.category(span));
+        let place = *places.entry((name, category)).or_insert_with(|| {
+            rows.push(WithinRow { name, category, count: 0, time: Duration(0), longest: Duration(0) });
+            rows.len() - 1
+        });
+        let time = Duration(end.0.min(window.end.0).saturating_sub(begin.0.max(window.begin.0)).max(0));
+        let row = &mut rows[place];
+        row.count += 1;
+        row.time += time;
+        row.longest = row.longest.max(time);
+    }
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.time), row.name, row.category));
+    rows
+}
+
+/// How the rows look.
+#[must_use]
+pub fn within_table(trace: &Trace, rows: &[WithinRow]) -> Table {
+    let mut table = Table::new("In the selected time");
+    table.columns = vec![
+        Column::text("name", "Name"),
+        Column::text("category", "Kind"),
+        Column::count("count", "# of Calls"),
+        Column::duration("time", "Time"),
+        Column::duration("longest", "Longest"),
+    ];
+    for row in rows {
+        table.add_row(vec![
+            Cell::text(trace.str(row.name)),
+            Cell::text(trace.category_name(row.category)),
+            Cell::Count(row.count),
+            Cell::Duration(row.time),
+            Cell::Duration(row.longest),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,347 @@
+//! The shapes of the answers. The TypeScript the web app reads them with is made from this list: see [`typescript`].
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Defines answers, and remembers their fields for [`typescript`].
+macro_rules! answers {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, Serialize)]
+            pub struct $name { $($(#[$field_doc])* pub $field: $kind,)* }
+        )*
+
+        const ANSWERS: &[(&str, &[(&str, &str)])] = &[
+            $((stringify!($name), &[$((stringify!($field), stringify!($kind)),)*]),)*
+        ];
+    };
+}
+
+answers! {
+    /// What went wrong.
+    Problem {
+        /// What.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    }
+    /// Everything that can be opened.
+    RunList {
+        /// The traces, by folder and name.
+        runs: Vec<Run>,
+        /// What is worth saying about them.
+        note: Option<String>,
+    }
+    /// A trace that can be opened.
+    Run {
+        /// What requests call it.
+        id: u32,
+        /// Its run: the folder it is in.
+        run: String,
+        /// Who wrote it: the beginning of its name.
+        worker: String,
+        /// Which of the worker's recordings it is, as its name tells.
+        cycle: Option<String>,
+        /// Its file name.
+        file: String,
+        /// Its size.
+        bytes: u64,
+        /// When it was last written, in seconds since 1970.
+        modified: u64,
+    }
+    /// A view made of tables.
+    Page {
+        /// Its tables, with the name that programs call each by.
+        sections: Vec<Section>,
+        /// How to record what would fill it, where it is empty.
+        record: String,
+    }
+    /// A named table.
+    Section {
+        /// The name.
+        key: String,
+        /// The table.
+        table: TableData,
+    }
+    /// A table.
+    TableData {
+        /// What it shows.
+        title: String,
+        /// Its columns.
+        columns: Vec<ColumnData>,
+        /// Its rows: bare numbers in the column's unit.
+        rows: Vec<Vec<Cell>>,
+    }
+    /// A column.
+    ColumnData {
+        /// What programs call it.
+        key: String,
+        /// What people call it.
+        title: String,
+        /// `ns`, `bytes`, `percent`, `count`, or empty.
+        unit: String,
+        /// Whether it stands on the right.
+        numeric: bool,
+    }
+    /// Advice.
+    AdviceData {
+        /// What was found, most gain first.
+        findings: Vec<FindingData>,
+        /// What could not be looked for.
+        skipped: Vec<SkippedData>,
+        /// What gains are a share of.
+        basis: String,
+    }
+    /// One finding.
+    FindingData {
+        /// The rule.
+        rule: String,
+        /// What the rule is about.
+        title: String,
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        fix: String,
+        /// Where in the source.
+        source: Option<String>,
+        /// What it would gain, in nanoseconds.
+        gain: Option<i64>,
+        /// The same in percent.
+        gain_percent: Option<f64>,
+        /// How sure it is.
+        confidence: String,
+        /// The rows that prove it.
+        evidence: TableData,
+    }
+    /// Rules that could not look.
+    SkippedData {
+        /// What they lack.
+        need: String,
+        /// How to record it.
+        record: String,
+        /// The rules.
+        rules: Vec<String>,
+    }
+    /// Lines over time.
+    Curve {
+        /// What it shows.
+        title: String,
+        /// `bytes`, `percent`, `count` or empty.
+        unit: String,
+        /// When values changed.
+        times: Vec<i64>,
+        /// The lines.
+        lines: Vec<CurveLine>,
+    }
+    /// A line.
+    CurveLine {
+        /// What programs call it.
+        key: String,
+        /// What people call it.
+        title: String,
+        /// A value for each time.
+        values: Vec<i64>,
+    }
+    /// A call tree; parents come before their children.
+    FlameData {
+        /// What it is made of: `samples`, `calls` or `nothing`.
+        source: String,
+        /// The time of all of it.
+        total: i64,
+        /// How many nodes were too small to be sent.
+        hidden: u64,
+        /// The names and places nodes point to.
+        places: Vec<FlamePlace>,
+        /// The place of each node.
+        place: Vec<u32>,
+        /// The parent of each node; -1 for none.
+        parent: Vec<i64>,
+        /// The time of each node and all below it.
+        total_time: Vec<i64>,
+        /// Its own time.
+        own_time: Vec<i64>,
+        /// How many samples or calls ended there.
+        count: Vec<u64>,
+        /// How to record what would fill it.
+        record: String,
+    }
+    /// What a node of a call tree is.
+    FlamePlace {
+        /// The function or operator.
+        name: String,
+        /// Its file.
+        file: String,
+        /// The line it begins at; 0 where unknown.
+        line: u32,
+    }
+    /// What a timeline has.
+    TimelineInfo {
+        /// The first moment, in nanoseconds of the trace.
+        begin: i64,
+        /// The last.
+        end: i64,
+        /// Threads and streams, in the order they are shown.
+        tracks: Vec<TrackInfo>,
+        /// Steps.
+        steps: Vec<Band>,
+        /// The kinds of spans, for colours.
+        categories: Vec<String>,
+        /// Spans nested too deeply to be drawn.
+        hidden: u64,
+        /// How to record what would fill it.
+        record: String,
+    }
+    /// A thread or stream.
+    TrackInfo {
+        /// What requests call it.
+        id: u32,
+        /// The process it belongs to.
+        process: String,
+        /// Its name.
+        name: String,
+        /// Whether it is a row of a device.
+        device: bool,
+        /// How many rows of spans it needs.
+        depth: u32,
+        /// How many spans it has.
+        spans: u64,
+    }
+    /// A stretch of time with a name.
+    Band {
+        /// Its name.
+        name: String,
+        /// Its beginning.
+        begin: i64,
+        /// Its end.
+        end: i64,
+    }
+    /// The spans of a stretch of time, as many as can be seen.
+    Spans {
+        /// Their names.
+        names: Vec<String>,
+        /// Each thread or stream that was asked for.
+        tracks: Vec<TrackSpans>,
+    }
+    /// What is drawn of a thread or stream: columns of equal length.
+    TrackSpans {
+        /// Which.
+        id: u32,
+        /// Where each begins.
+        begin: Vec<i64>,
+        /// Where it ends.
+        end: Vec<i64>,
+        /// Its row.
+        depth: Vec<u32>,
+        /// Its place in `names`.
+        name: Vec<u32>,
+        /// Its place among the kinds of spans.
+        category: Vec<u32>,
+        /// The span; -1 where it stands for several or is a sample.
+        span: Vec<i64>,
+        /// How many spans it stands for.
+        count: Vec<u32>,
+    }
+    /// Everything about a span.
+    SpanDetails {
+        /// The span.
+        id: u32,
+        /// Its name.
+        name: String,
+        /// Its kind, as the file spells it.
+        category: String,
+        /// Its process.
+        process: String,
+        /// Its thread or stream.
+        track: String,
+        /// The same, as requests call it.
+        track_id: u32,
+        /// Its beginning.
+        begin: i64,
+        /// How long it took.
+        duration: i64,
+        /// What else was recorded, as text.
+        args: Vec<ArgData>,
+        /// The call that launched it, or what it launched.
+        linked: Vec<Link>,
+    }
+    /// Something recorded with a span.
+    ArgData {
+        /// What it is.
+        key: String,
+        /// Its value.
+        value: String,
+    }
+    /// Another span that belongs to one.
+    Link {
+        /// How: `launched by` or `launched`.
+        relation: String,
+        /// The other.
+        span: u32,
+        /// Its name.
+        name: String,
+        /// Its thread or stream.
+        track: u32,
+        /// Its beginning.
+        begin: i64,
+        /// Its end.
+        end: i64,
+    }
+    /// Spans whose name has a text in it, in order of time.
+    Hits {
+        /// How many there are.
+        total: u64,
+        /// The first of them.
+        hits: Vec<Hit>,
+    }
+    /// A span that was searched for.
+    Hit {
+        /// The span.
+        span: u32,
+        /// Its thread or stream.
+        track: u32,
+        /// Its beginning.
+        begin: i64,
+        /// Its end.
+        end: i64,
+    }
+}
+
+/// A cell of a table: words, a number, or nothing.
+pub type Cell = Value;
+
+/// The answers as TypeScript interfaces.
+#[must_use]
+pub fn typescript() -> String {
+    let mut out = String::from(
+        "// The shapes of the server's answers. Made from crates/hotspan-view/src/api.rs by\n\
+         // `HOTSPAN_WRITE=1 cargo test -p hotspan-view --test api_types`; do not edit.\n\n\
+         export type Cell = string | number | null;\n",
+    );
+    for (name, fields) in ANSWERS {
+        out.push_str(&format!("\nexport interface {name} {{\n"));
+        for (field, kind) in *fields {
+            out.push_str(&format!("  {field}: {};\n", type_name(kind)));
+        }
+        out.push_str("}\n");
+    }
+    out
+}
+
+/// A Rust type in TypeScript.
+fn type_name(rust: &str) -> String {
+    let rust: String = rust.split_whitespace().collect();
+    let inner = |prefix: &str| rust.strip_prefix(prefix).and_then(|rest| rest.strip_suffix('>'));
+    if let Some(item) = inner("Vec<") {
+        return format!("{}[]", type_name(item));
+    }
+    if let Some(item) = inner("Option<") {
+        return format!("{} | null", type_name(item));
+    }
+    match rust.as_str() {
+        "String" => "string".to_owned(),
+        "u32" | "u64" | "i64" | "f64" => "number".to_owned(),
+        "bool" => "boolean".to_owned(),
+        other => other.to_owned(),
+    }
+}

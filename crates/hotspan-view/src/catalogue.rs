@@ -1,0 +1,167 @@
+//! The traces that can be opened: files as named, and what is in named folders, looked at anew on each listing.
+//!
+//! Requests name a trace by its number here, so nothing outside of what the user opened can be asked for.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::api::{Run, RunList};
+use crate::error::ViewError;
+
+const ENDINGS: [&str; 4] = [".json", ".hotspan", ".prof", ".lprof"];
+const COMPRESSIONS: [&str; 3] = ["", ".gz", ".zst"];
+/// More than anybody reads; a folder of data that is no log directory must not stop the server.
+const MOST: usize = 10_000;
+const DEEPEST: usize = 12;
+
+/// The opened paths and the numbers of their traces.
+#[derive(Debug)]
+pub(crate) struct Catalogue {
+    roots: Vec<PathBuf>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    paths: Vec<PathBuf>,
+    ids: HashMap<PathBuf, u32>,
+}
+
+impl Catalogue {
+    /// Of these files and folders.
+    pub(crate) fn of(paths: &[PathBuf]) -> Result<Self, ViewError> {
+        let mut roots = Vec::new();
+        for path in paths {
+            let whole = path
+                .canonicalize()
+                .map_err(|error| ViewError::Missing { path: path.display().to_string(), error })?;
+            roots.push(whole);
+        }
+        Ok(Self { roots, known: Mutex::default() })
+    }
+
+    /// The file of a number that was listed.
+    pub(crate) fn path(&self, id: u32) -> Option<PathBuf> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.paths.get(id as usize).cloned()
+    }
+
+    /// What there is now.
+    pub(crate) fn list(&self) -> RunList {
+        let mut runs = Vec::new();
+        let mut unreadable = Vec::new();
+        for root in &self.roots {
+            if root.is_dir() {
+                let mut files = Vec::new();
+                walk(root, DEEPEST, &mut files, &mut unreadable);
+                files.sort();
+                runs.extend(files.iter().map(|file| self.describe(root, file)));
+            } else {
+                runs.push(self.describe(root.parent().unwrap_or(root), root));
+            }
+        }
+        let mut notes = Vec::new();
+        if runs.len() >= MOST {
+            notes.push(format!("Only the first {MOST} traces are listed; open a folder further down."));
+        }
+        if let Some(first) = unreadable.first() {
+            notes.push(format!("{} folders cannot be read, {first} for one.", unreadable.len()));
+        }
+        if runs.is_empty() {
+            notes.push(
+                "There is no trace here yet. Those that a program writes appear by themselves.".to_owned(),
+            );
+        }
+        RunList { runs, note: (!notes.is_empty()).then(|| notes.join(" ")) }
+    }
+
+    fn describe(&self, root: &Path, path: &Path) -> Run {
+        let (bytes, modified) = stamp(path).unwrap_or_default();
+        let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let folder = path.parent().and_then(|parent| parent.strip_prefix(root).ok());
+        let run = match folder.map(|folder| folder.to_string_lossy().into_owned()) {
+            Some(folder) if !folder.is_empty() => folder,
+            _ => root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        };
+        let (worker, cycle) = worker(&file);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = match known.ids.get(path) {
+            Some(&id) => id,
+            None => {
+                let id = known.paths.len() as u32;
+                known.paths.push(path.to_owned());
+                known.ids.insert(path.to_owned(), id);
+                id
+            }
+        };
+        Run { id, run, worker, cycle, file, bytes, modified: modified.as_secs() }
+    }
+}
+
+/// Size and time of the last change; both change when a file is written again.
+pub(crate) fn stamp(path: &Path) -> std::io::Result<(u64, Duration)> {
+    let metadata = fs::metadata(path)?;
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok((metadata.len(), modified.unwrap_or_default()))
+}
+
+fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, unreadable: &mut Vec<String>) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        unreadable.push(folder.display().to_string());
+        return;
+    };
+    for entry in entries.flatten() {
+        if files.len() >= MOST {
+            return;
+        }
+        // Links are not followed: they may lead out of what was opened.
+        let Ok(kind) = entry.file_type() else { continue };
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if kind.is_dir() && depth > 0 && !name.starts_with('.') {
+            walk(&entry.path(), depth - 1, files, unreadable);
+        } else if kind.is_file() && is_trace_name(&name) {
+            files.push(entry.path());
+        }
+    }
+}
+
+fn is_trace_name(name: &str) -> bool {
+    !name.starts_with('.') && stem(name).is_some()
+}
+
+/// A name without the endings of traces.
+fn stem(name: &str) -> Option<&str> {
+    let name = COMPRESSIONS.iter().rev().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+    ENDINGS.iter().find_map(|ending| name.strip_suffix(ending))
+}
+
+/// Worker and cycle of a name as `tensorboard_trace_handler` makes them: `worker.1700000000000.pt.trace.json`.
+fn worker(file: &str) -> (String, Option<String>) {
+    let whole = stem(file).unwrap_or(file);
+    let Some(name) = whole.strip_suffix(".pt.trace") else { return (whole.to_owned(), None) };
+    match name.rsplit_once('.') {
+        Some((worker, time)) if !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (worker.to_owned(), Some(time.to_owned()))
+        }
+        _ => (name.to_owned(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_named_as_tensorboard_named_them() {
+        assert_eq!(
+            worker("host_42.1700000000000.pt.trace.json.gz"),
+            ("host_42".to_owned(), Some("1700000000000".to_owned()))
+        );
+        assert_eq!(worker("host.local_42.pt.trace.json"), ("host.local_42".to_owned(), None));
+        assert_eq!(worker("run.hotspan"), ("run".to_owned(), None));
+    }
+}

@@ -1,0 +1,38 @@
+//! Memory over time, for each device and for processes.
+
+use hotspan_analyze::memory_timeline;
+use hotspan_analyze::process_memory::process_memory;
+use hotspan_store::Trace;
+
+use crate::api::{Curve, CurveLine};
+use crate::reports::unit;
+
+/// As many as a wide screen has pixels.
+const POINTS: usize = 2000;
+
+/// The curves of a trace.
+pub(crate) fn curves(trace: &Trace) -> Vec<Curve> {
+    let mut curves: Vec<Curve> = Vec::new();
+    for device in memory_timeline(trace) {
+        let series = device.series(POINTS);
+        let lines = series.lines.into_iter();
+        curves.push(Curve {
+            title: series.title,
+            unit: unit(series.unit).to_owned(),
+            times: series.times.iter().map(|time| time.0).collect(),
+            lines: lines
+                .map(|line| CurveLine { key: line.key, title: line.title, values: line.values })
+                .collect(),
+        });
+    }
+    for process in process_memory(trace).processes {
+        let step = process.points.len().div_ceil(POINTS).max(1);
+        // Of each stretch the most, so that the peak stays.
+        let kept = process.points.chunks(step).filter_map(|part| part.iter().max_by_key(|point| point.1.0));
+        let (times, values) = kept.map(|(time, bytes)| (time.0, bytes.0)).unzip();
+        let title = format!("Memory of process {} {}", process.pid, process.name);
+        let line = CurveLine { key: "resident".to_owned(), title: "Resident".to_owned(), values };
+        curves.push(Curve { title, unit: "bytes".to_owned(), times, lines: vec![line] });
+    }
+    curves
+}

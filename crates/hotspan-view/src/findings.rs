@@ -1,0 +1,29 @@
+//! Advice as the page shows it.
+
+use hotspan_analyze::advice::{Selection, advise};
+use hotspan_store::Trace;
+
+use crate::api::{AdviceData, FindingData, SkippedData};
+use crate::reports::table_data;
+
+/// What the rules say about a trace.
+pub(crate) fn findings(trace: &Trace) -> AdviceData {
+    let advice = advise(trace, &Selection::default());
+    let findings = advice.findings.iter().map(|(rule, finding)| FindingData {
+        rule: rule.id.to_owned(),
+        title: rule.title.to_owned(),
+        message: finding.message.clone(),
+        fix: finding.fix.clone(),
+        source: finding.source().map(str::to_owned),
+        gain: finding.gain.as_ref().map(|gain| gain.time.0),
+        gain_percent: finding.gain.as_ref().map(|gain| gain.percent),
+        confidence: finding.confidence.name().to_owned(),
+        evidence: table_data(&finding.evidence_report()),
+    });
+    let skipped = advice.skipped_by_need().into_iter().map(|(need, rules)| SkippedData {
+        need: need.name().to_owned(),
+        record: need.how_to_record().to_owned(),
+        rules: rules.into_iter().map(str::to_owned).collect(),
+    });
+    AdviceData { findings: findings.collect(), skipped: skipped.collect(), basis: advice.basis.to_owned() }
+}

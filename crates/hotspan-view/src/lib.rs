@@ -1,0 +1,37 @@
+//! The dashboard: a server on this machine only, the web app it serves and the data the app asks for.
+//!
+//! | module | is |
+//! |---|---|
+//! | `server` | the listener, and who may ask at all |
+//! | `routes` | which address answers with what |
+//! | `catalogue` | the traces that were opened, and those that appear in opened folders |
+//! | `opened` | a trace in memory, with what was computed of it |
+//! | `reports` | the tables of views, by name: one line adds one |
+//! | `timeline` | spans as they are drawn: as many as there are pixels |
+//! | `flame`, `findings`, `curves`, `details` | the views that are no tables |
+//! | `api` | the shapes of the answers; `web/src/data/api.ts` is made from it |
+//! | `assets` | the files of the web app |
+//! | `page` | a trace and the web app in one file, to share |
+//!
+//! Numbers come from hotspan-analyze; nothing is computed in the page.
+
+#![forbid(unsafe_code)]
+
+pub mod api;
+mod assets;
+mod catalogue;
+mod curves;
+mod details;
+mod error;
+mod findings;
+mod flame;
+mod opened;
+mod page;
+mod reports;
+mod routes;
+mod server;
+mod timeline;
+
+pub use error::ViewError;
+pub use page::static_page;
+pub use server::{Options, Server};

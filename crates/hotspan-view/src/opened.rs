@@ -1,0 +1,126 @@
+//! Traces in memory: opened when first asked for, opened anew when the file changed, the least used let go.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::http::StatusCode;
+use hotspan_analyze::launch_calls::LaunchCalls;
+use hotspan_store::Trace;
+use serde::Serialize;
+
+use crate::catalogue::{Catalogue, stamp};
+use crate::error::Refusal;
+use crate::timeline::Timeline;
+
+/// How many traces are kept in memory.
+const KEPT: usize = 4;
+
+/// An answer, ready to send.
+pub(crate) type Answer = Result<Bytes, Refusal>;
+
+/// A trace and what was computed of it.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) trace: Trace,
+    stamp: (u64, Duration),
+    timeline: OnceLock<Timeline>,
+    launches: OnceLock<LaunchCalls>,
+    /// Answers by name: a view that is looked at again costs nothing.
+    answers: Mutex<HashMap<String, Arc<OnceLock<Answer>>>>,
+}
+
+impl Opened {
+    /// How the spans are drawn.
+    pub(crate) fn timeline(&self) -> &Timeline {
+        self.timeline.get_or_init(|| Timeline::of(&self.trace))
+    }
+
+    /// Which call launched what.
+    pub(crate) fn launches(&self) -> &LaunchCalls {
+        self.launches.get_or_init(|| LaunchCalls::of(&self.trace))
+    }
+
+    /// The answer of this name, made once however many ask at the same time.
+    pub(crate) fn answer(&self, name: &str, make: impl FnOnce() -> Answer) -> Answer {
+        let slot = {
+            let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(answers.entry(name.to_owned()).or_default())
+        };
+        slot.get_or_init(make).clone()
+    }
+}
+
+/// An answer as JSON.
+pub(crate) fn json(value: &impl Serialize) -> Answer {
+    serde_json::to_vec(value)
+        .map(Bytes::from)
+        .map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+}
+
+/// The traces in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf {
+    /// The last used is the last.
+    traces: Mutex<Vec<(u32, Arc<Slot>)>>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    opened: Mutex<Option<Arc<Opened>>>,
+}
+
+impl Shelf {
+    /// The trace of a number. Those who ask for one that is being opened wait for it; others do not.
+    pub(crate) fn get(&self, catalogue: &Catalogue, id: u32) -> Result<Arc<Opened>, Refusal> {
+        let Some(path) = catalogue.path(id) else {
+            return Err(Refusal::not_found(format!("There is no trace number {id}.")));
+        };
+        let slot = self.slot(id);
+        let mut opened = slot.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = stamp(&path).map_err(|error| gone(&path, &error))?;
+        if let Some(known) = opened.as_ref().filter(|known| known.stamp == now) {
+            return Ok(Arc::clone(known));
+        }
+        *opened = None;
+        let trace = hotspan_formats::open(&path).map_err(|error| Refusal {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            message: error.to_string(),
+            hint: error.hint().map(str::to_owned),
+        })?;
+        let fresh = Arc::new(Opened {
+            trace,
+            stamp: now,
+            timeline: OnceLock::new(),
+            launches: OnceLock::new(),
+            answers: Mutex::default(),
+        });
+        *opened = Some(Arc::clone(&fresh));
+        Ok(fresh)
+    }
+
+    fn slot(&self, id: u32) -> Arc<Slot> {
+        let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = match traces.iter().position(|(known, _)| *known == id) {
+            Some(place) => traces.remove(place).1,
+            None => Arc::default(),
+        };
+        traces.push((id, Arc::clone(&slot)));
+        if traces.len() > KEPT {
+            traces.remove(0);
+        }
+        slot
+    }
+}
+
+fn gone(path: &Path, error: &std::io::Error) -> Refusal {
+    Refusal {
+        status: StatusCode::GONE,
+        message: format!("cannot open {}: {error}", path.display()),
+        hint: Some(
+            "The file was there when it was listed; it may have been moved or deleted since.".to_owned(),
+        ),
+    }
+}

@@ -1,0 +1,172 @@
+//! The tables of views, by name. A line in [`REPORTS`] adds one.
+
+use hotspan_analyze::copies::{copies, copy_table};
+use hotspan_analyze::device_work::DeviceWork;
+use hotspan_analyze::process_memory::process_memory;
+use hotspan_analyze::steps::{recording, steps};
+use hotspan_analyze::streams::{stream_table, streams};
+use hotspan_analyze::table::sort;
+use hotspan_analyze::{
+    Align, Cell, Functions, GroupBy, KeyAverages, Table, Unit, kernels, memory_timeline, overview, summary,
+};
+use hotspan_store::Trace;
+use serde_json::Value;
+
+use crate::api::{ColumnData, Page, Section, TableData};
+
+/// Rows that are sent at most; more are neither read nor drawn well.
+const MOST_ROWS: usize = 20_000;
+
+const TORCH: &str = "hotspan run train.py";
+const DEVICE: &str = "hotspan run train.py    # on a machine with a GPU";
+const SHAPES: &str =
+    "with hotspan.profiler.profile(record_shapes=True, with_stack=True, with_modules=True) as prof: …";
+const STEPS: &str =
+    "call prof.step() after each step of the loop, with a schedule passed to hotspan.profiler.profile";
+const FUNCTIONS: &str = "python -m hotspan.cprofile -o run.prof train.py    # or: hotspan record -o run.hotspan -- python train.py";
+const LINES: &str = "hotspan run --help    # lines of Python: docs/lines.md";
+const MEMORY: &str = "with hotspan.profiler.profile(profile_memory=True) as prof: …";
+
+/// A view made of tables.
+pub(crate) struct Report {
+    /// What requests call it.
+    pub(crate) name: &'static str,
+    make: fn(&Trace) -> Vec<(String, Table)>,
+    /// How to record what fills it.
+    record: &'static str,
+}
+
+/// All of them.
+pub(crate) const REPORTS: &[Report] = &[
+    Report { name: "overview", make: |trace| titled(overview(trace).report()), record: TORCH },
+    Report { name: "operators", make: |trace| operators(trace, &GroupBy::default()), record: TORCH },
+    Report {
+        name: "shapes",
+        make: |trace| operators(trace, &GroupBy { input_shapes: true, ..GroupBy::default() }),
+        record: SHAPES,
+    },
+    Report {
+        name: "stacks",
+        make: |trace| operators(trace, &GroupBy { stack_depth: 5, ..GroupBy::default() }),
+        record: SHAPES,
+    },
+    Report {
+        name: "modules",
+        make: |trace| operators(trace, &GroupBy { module: true, ..GroupBy::default() }),
+        record: SHAPES,
+    },
+    Report {
+        name: "threads",
+        make: |trace| operators(trace, &GroupBy { thread: true, ..GroupBy::default() }),
+        record: TORCH,
+    },
+    Report { name: "kernels", make: |trace| one("kernels", kernels(trace).report()), record: DEVICE },
+    Report { name: "copies", make: |trace| one("copies", copy_table(&copies(trace))), record: DEVICE },
+    Report {
+        name: "streams",
+        make: |trace| one("streams", stream_table(&streams(trace), recording(trace, &DeviceWork::of(trace)))),
+        record: DEVICE,
+    },
+    Report { name: "steps", make: |trace| named(steps(trace).report()), record: STEPS },
+    Report {
+        name: "gpu",
+        make: |trace| {
+            hotspan_analyze::gpu::gpu(trace).map_or_else(Vec::new, |gpu| named(gpu.report(trace, 100)))
+        },
+        record: DEVICE,
+    },
+    Report { name: "functions", make: functions, record: FUNCTIONS },
+    Report {
+        name: "lines",
+        make: |trace| one("lines", hotspan_analyze::lines::line_table(trace)),
+        record: LINES,
+    },
+    Report { name: "memory", make: memory, record: MEMORY },
+    Report { name: "quality", make: |trace| titled(summary(trace).report()), record: TORCH },
+];
+
+impl Report {
+    /// The report of this name.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        REPORTS.iter().find(|report| report.name == name)
+    }
+
+    /// Makes it of a trace.
+    pub(crate) fn page(&self, trace: &Trace) -> Page {
+        let filled = (self.make)(trace).into_iter().filter(|(_, table)| !table.rows.is_empty());
+        let section = |(key, table): (String, Table)| Section { key, table: table_data(&table) };
+        Page { sections: filled.map(section).collect(), record: self.record.to_owned() }
+    }
+}
+
+fn titled(tables: Vec<Table>) -> Vec<(String, Table)> {
+    tables.into_iter().map(|table| (table.title.clone(), table)).collect()
+}
+
+fn named(tables: Vec<(&'static str, Table)>) -> Vec<(String, Table)> {
+    tables.into_iter().map(|(name, table)| (name.to_owned(), table)).collect()
+}
+
+fn one(name: &str, table: Table) -> Vec<(String, Table)> {
+    vec![(name.to_owned(), table)]
+}
+
+fn operators(trace: &Trace, group_by: &GroupBy) -> Vec<(String, Table)> {
+    let mut averages = KeyAverages::compute(trace, group_by);
+    let has_device_time = averages.rows.iter().any(|row| row.self_device_time_total.0 > 0);
+    let key = if has_device_time { "self_device_time_total" } else { "self_cpu_time_total" };
+    // Both keys are torch's own; were one unknown, rows would stay in the order of the trace.
+    let _ = sort(&mut averages, key);
+    one("operators", averages.report())
+}
+
+fn functions(trace: &Trace) -> Vec<(String, Table)> {
+    let mut functions = Functions::of(trace);
+    let _ = functions.sort("tottime");
+    one("functions", functions.report())
+}
+
+fn memory(trace: &Trace) -> Vec<(String, Table)> {
+    let mut tables: Vec<(String, Table)> =
+        memory_timeline(trace).iter().map(|device| (device.device.name(), device.report())).collect();
+    tables.push(("processes".to_owned(), process_memory(trace).report()));
+    tables
+}
+
+/// A table as it is sent.
+pub(crate) fn table_data(table: &Table) -> TableData {
+    let columns = table.columns.iter().map(|column| ColumnData {
+        key: column.key.clone(),
+        title: column.title.clone(),
+        unit: unit(column.unit).to_owned(),
+        numeric: column.align == Align::Right,
+    });
+    let mut title = table.title.clone();
+    if table.rows.len() > MOST_ROWS {
+        title.push_str(&format!(" (the first {MOST_ROWS} of {} rows)", table.rows.len()));
+    }
+    let rows = table.rows.iter().take(MOST_ROWS).map(|row| row.iter().map(value).collect());
+    TableData { title, columns: columns.collect(), rows: rows.collect() }
+}
+
+/// What a unit is called in answers.
+pub(crate) fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::None => "",
+        Unit::Count => "count",
+        Unit::Nanoseconds => "ns",
+        Unit::Percent => "percent",
+        Unit::Bytes => "bytes",
+    }
+}
+
+fn value(cell: &Cell) -> Value {
+    match cell {
+        Cell::Text(text) => text.as_str().into(),
+        Cell::Count(count) => (*count).into(),
+        Cell::Duration(duration) => duration.0.into(),
+        Cell::Percent(number) | Cell::Number(number) => (*number).into(),
+        Cell::Bytes(bytes) => bytes.0.into(),
+        Cell::Missing => Value::Null,
+    }
+}

@@ -1,0 +1,186 @@
+//! The listener, and who may ask at all.
+//!
+//! The server listens on the loopback interface only. Other users of the machine and pages in the same browser can
+//! reach that too, so the address holds a secret, the Host must be ours (a name that was made to point at 127.0.0.1 is not), and a
+//! page of another origin is refused. The page itself may load nothing from anywhere else.
+
+use std::fmt::Write;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, Response, StatusCode};
+
+use crate::api::Problem;
+use crate::catalogue::Catalogue;
+use crate::error::{Refusal, ViewError};
+use crate::opened::Shelf;
+use crate::routes::{Content, answer};
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// Most of them wait for a trace that one of them opens; the rest must go on meanwhile.
+const WORKERS: usize = 16;
+
+/// What to serve, and where.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The files and folders whose traces can be looked at.
+    pub paths: Vec<PathBuf>,
+    /// The port; 0 takes a free one.
+    pub port: u16,
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) catalogue: Catalogue,
+    pub(crate) shelf: Shelf,
+    token: String,
+    port: u16,
+}
+
+/// A server that listens and does not answer yet.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    address: String,
+}
+
+impl Server {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// When a path is not there or the port is taken.
+    pub fn start(options: &Options) -> Result<Self, ViewError> {
+        let catalogue = Catalogue::of(&options.paths)?;
+        let in_listening = |error| ViewError::Listen { port: options.port, error };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).map_err(in_listening)?;
+        listener.set_nonblocking(true).map_err(in_listening)?;
+        let port = listener.local_addr().map_err(in_listening)?.port();
+        let token = token()?;
+        let address = format!("http://127.0.0.1:{port}/{token}/");
+        // Numbers are given while listing; a page that was reloaded asks with numbers of before.
+        catalogue.list();
+        let shared = Arc::new(Shared { catalogue, shelf: Shelf::default(), token, port });
+        Ok(Self { listener, shared, address })
+    }
+
+    /// The address to open, with its secret.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Answers until the program ends.
+    ///
+    /// # Errors
+    /// When the system gives no threads or the listener breaks.
+    pub fn run(self) -> Result<(), ViewError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(WORKERS)
+            .enable_all()
+            .build()?;
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let app = Router::new().fallback(handle).with_state(self.shared);
+            Ok(axum::serve(listener, app).await?)
+        })
+    }
+}
+
+fn token() -> Result<String, ViewError> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| ViewError::Random(error.to_string()))?;
+    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
+    let is_head = request.method() == Method::HEAD;
+    let path = match admit(&shared, &request) {
+        Ok(path) => path.to_owned(),
+        Err(refusal) => return respond(Err(refusal), is_head),
+    };
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    // Opening and analysing take whole cores for a while; the listener goes on meanwhile.
+    let work = tokio::task::spawn_blocking(move || answer(&shared, &path, &query));
+    let result = work.await.unwrap_or_else(|_| {
+        let message = "This analysis failed on this trace. Other views may work; please report it.";
+        Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, message))
+    });
+    respond(result, is_head)
+}
+
+/// The path below the secret, when the request may be answered.
+fn admit<'a>(shared: &Shared, request: &'a Request) -> Result<&'a str, Refusal> {
+    let refuse = |message: &str| Refusal::new(StatusCode::FORBIDDEN, message);
+    let headers = request.headers();
+    let text = |name: HeaderName| header_text(headers, &name);
+    let names = [format!("127.0.0.1:{}", shared.port), format!("localhost:{}", shared.port)];
+    if !text(header::HOST).is_some_and(|host| names.iter().any(|name| name == host)) {
+        return Err(refuse("This server answers to 127.0.0.1 and localhost only."));
+    }
+    if headers.contains_key(header::ORIGIN) {
+        let origin = text(header::ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
+        if !origin.is_some_and(|origin| names.iter().any(|name| name == origin)) {
+            return Err(refuse("Pages of other origins may not ask here."));
+        }
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Nothing can be changed here."));
+    }
+    let path = request.uri().path().strip_prefix('/').unwrap_or_default();
+    let (given, rest) = path.split_once('/').unwrap_or((path, ""));
+    if !same(given.as_bytes(), shared.token.as_bytes()) {
+        return Err(refuse("The address lacks its secret. Open the one that `hotspan view` printed."));
+    }
+    Ok(rest)
+}
+
+fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(first)
+}
+
+/// Compares in a time that does not tell how much was right.
+fn same(given: &[u8], wanted: &[u8]) -> bool {
+    given.len() == wanted.len()
+        && given.iter().zip(wanted).fold(0, |sum, (left, right)| sum | (left ^ right)) == 0
+}
+
+fn respond(result: Result<Content, Refusal>, is_head: bool) -> Response<Body> {
+    let (status, kind, body) = match result {
+        Ok(content) => (StatusCode::OK, content.kind, Body::from(content.bytes)),
+        Err(refusal) => {
+            let problem = Problem { message: refusal.message, hint: refusal.hint };
+            let body = serde_json::to_vec(&problem).unwrap_or_default();
+            (refusal.status, "application/json", Body::from(body))
+        }
+    };
+    let mut response = Response::new(if is_head { Body::empty() } else { body });
+    *response.status_mut() = status;
+    let fixed = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ];
+    for (name, value) in fixed {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

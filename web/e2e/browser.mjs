@@ -1,0 +1,39 @@
+// Opens Chromium for tests and screenshots. Requests to any other host than the server's are refused and reported.
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+/** A page, and what it complained about. */
+export async function open(address, { width = 1280, height = 800, dark = false } = {}) {
+  const context = await chromium.launchPersistentContext(mkdtempSync(join(tmpdir(), "hotspan-e2e-")), {
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    headless: true,
+    args: ARGUMENTS,
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+  });
+  const page = context.pages()[0] ?? (await context.newPage());
+  const complaints = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("dialog", (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  const own = new URL(address).host;
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.protocol.startsWith("http") && url.host !== own) complaints.push(`request to ${url.host}`);
+  });
+  return { page, context, complaints };
+}
+
+/** Goes to a view and waits until it has loaded. */
+export async function show(page, address, view, parameters = "") {
+  await page.goto(`${address}#/${view}${parameters}`);
+  await page.waitForSelector("main");
+  await page.waitForFunction(() => document.querySelector(".waiting") === null);
+}

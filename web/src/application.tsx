@@ -1,0 +1,154 @@
+// The frame around views: which trace, which view, and what the keys do. The list of views is here; one line adds one.
+
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { go, link, read } from "./base/address";
+import { size } from "./base/units";
+import type { Run, RunList } from "./data/api";
+import { isStatic, useAnswer } from "./data/server";
+import { Answer } from "./widgets/answer";
+import { Advice } from "./views/advice";
+import { Compare } from "./views/compare";
+import { Flame } from "./views/flame";
+import { Memory } from "./views/memory";
+import { Overview } from "./views/overview";
+import { Ranks } from "./views/ranks";
+import { Steps } from "./views/steps";
+import { tables } from "./views/tables";
+import { Timeline } from "./views/timeline";
+import type { ViewProperties } from "./views/view";
+
+interface View {
+  name: string;
+  title: string;
+  Component: ComponentType<ViewProperties>;
+}
+
+const VIEWS: readonly [View, ...View[]] = [
+  { name: "overview", title: "Overview", Component: Overview },
+  { name: "advice", title: "Advice", Component: Advice },
+  { name: "timeline", title: "Timeline", Component: Timeline },
+  { name: "steps", title: "Steps", Component: Steps },
+  {
+    name: "operators",
+    title: "Operators",
+    Component: tables([
+      { name: "operators", title: "Operator" },
+      { name: "shapes", title: "Input shape" },
+      { name: "stacks", title: "Stack" },
+      { name: "modules", title: "Module" },
+      { name: "threads", title: "Thread" },
+    ]),
+  },
+  {
+    name: "kernels",
+    title: "Kernels",
+    Component: tables([
+      { name: "kernels", title: "Kernel" },
+      { name: "copies", title: "Copy" },
+      { name: "streams", title: "Stream" },
+    ]),
+  },
+  { name: "gpu", title: "GPU", Component: tables([{ name: "gpu", title: "GPU" }]) },
+  { name: "functions", title: "Functions", Component: tables([{ name: "functions", title: "Function" }, { name: "lines", title: "Line" }]) },
+  { name: "flame", title: "Flame graph", Component: Flame },
+  { name: "memory", title: "Memory", Component: Memory },
+  { name: "ranks", title: "Distributed", Component: Ranks },
+  { name: "compare", title: "Compare", Component: Compare },
+  { name: "quality", title: "Data quality", Component: tables([{ name: "quality", title: "Data quality" }]) },
+];
+
+function usePlace() {
+  const [place, setPlace] = useState(read);
+  useEffect(() => {
+    const changed = () => setPlace(read());
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return place;
+}
+
+/** Keys 1 to 9 choose a view; `/` goes to the first search field. */
+function useKeys(choose: (view: string) => void) {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const writing = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+      if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
+      const view = /^[1-9]$/.test(event.key) ? VIEWS[Number(event.key) - 1] : undefined;
+      if (view !== undefined) choose(view.name);
+      if (event.key === "/") {
+        event.preventDefault();
+        document.querySelector<HTMLInputElement>("main input[type=search]")?.focus();
+      }
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  });
+}
+
+function title(run: Run): string {
+  return `${run.run} / ${run.worker}${run.cycle === null ? "" : ` / ${run.cycle}`} (${size(run.bytes)})`;
+}
+
+function Shown(props: { list: RunList }) {
+  const place = usePlace();
+  const { runs, note } = props.list;
+  const run = runs.find((known) => String(known.id) === place.parameters["run"]) ?? runs[0];
+  const view = VIEWS.find((known) => known.name === place.view) ?? VIEWS[0];
+  const choose = (name: string) => go(name, run === undefined ? {} : { run: String(run.id) });
+  useKeys(choose);
+  useEffect(() => {
+    document.title = run === undefined ? "hotspan" : `${view.title} – ${run.file} – hotspan`;
+  }, [view, run]);
+  if (run === undefined) return <main><p class="empty">{note ?? "There is no trace here."}</p></main>;
+  const change = (parameters: Record<string, string | undefined>, keep = true) => {
+    const next = Object.entries({ ...read().parameters, run: String(run.id), ...parameters });
+    go(view.name, Object.fromEntries(next.filter((pair): pair is [string, string] => pair[1] !== undefined)), keep);
+  };
+  const to = (name: string, parameters: Record<string, string> = {}) => link(name, { run: String(run.id), ...parameters });
+  return (
+    <>
+      <header class="top">
+        <strong>hotspan</strong>
+        <label>
+          <span class="hidden">Trace</span>
+          <select value={String(run.id)} onChange={(event) => go(view.name, { run: event.currentTarget.value })}>
+            {runs.map((known) => (
+              <option key={known.id} value={String(known.id)}>{title(known)}</option>
+            ))}
+          </select>
+        </label>
+        {note !== null && <span class="quiet">{note}</span>}
+      </header>
+      <nav class="views" aria-label="Views">
+        {VIEWS.map((known, index) => (
+          <a key={known.name} href={to(known.name)} aria-current={known === view ? "page" : undefined} title={index < 9 ? `Key ${index + 1}` : undefined}>
+            {known.title}
+          </a>
+        ))}
+      </nav>
+      <main>
+        <h1 class="hidden">{view.title}</h1>
+        <view.Component key={`${view.name} ${run.id}`} run={run} runs={runs} parameters={place.parameters} change={change} to={to} />
+      </main>
+    </>
+  );
+}
+
+const LISTED_EVERY = 10_000;
+
+export function Application() {
+  const [round, setRound] = useState(0);
+  const [last, setLast] = useState<RunList | null>(null);
+  const loaded = useAnswer<RunList>(`runs?${round}`);
+  useEffect(() => {
+    if (isStatic) return;
+    const timer = setInterval(() => setRound((before) => before + 1), LISTED_EVERY);
+    return () => clearInterval(timer);
+  }, []);
+  useEffect(() => {
+    if (loaded.state === "ready") setLast(loaded.value);
+  }, [loaded]);
+  if (last !== null) return <Shown list={last} />;
+  return <Answer loaded={loaded}>{() => null}</Answer>;
+}

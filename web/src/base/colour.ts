@@ -1,0 +1,46 @@
+// Colours: one for each name, the same in every view; kinds of spans have their own hue.
+
+const HUES: readonly (readonly [RegExp, number])[] = [
+  [/^(kernel|Kernel|concurrent_kernel)$/, 150],
+  [/memcpy|memset|Memcpy|Memset/, 35],
+  [/runtime|driver|Runtime/, 265],
+  [/annotation/, 200],
+  [/python|Python|sample/, 50],
+  [/cpu_op|Operator/, 220],
+];
+
+function hash(text: string): number {
+  let value = 2166136261;
+  for (let place = 0; place < text.length; place++) value = Math.imul(value ^ text.charCodeAt(place), 16777619);
+  return value >>> 0;
+}
+
+const known = new Map<string, string>();
+
+export function spanColour(name: string, category: string, dark: boolean): string {
+  const key = `${dark ? 1 : 0}${category}\0${name}`;
+  let colour = known.get(key);
+  if (colour === undefined) {
+    const hue = HUES.find(([pattern]) => pattern.test(category))?.[1] ?? 320;
+    const mixed = hash(name);
+    const light = (dark ? 38 : 72) + (mixed % 13) - 6;
+    colour = `hsl(${hue + ((mixed >> 8) % 31) - 15} ${dark ? 38 : 52}% ${light}%)`;
+    known.set(key, colour);
+  }
+  return colour;
+}
+
+export function heatColour(name: string, dark: boolean): string {
+  const mixed = hash(name);
+  return `hsl(${15 + (mixed % 40)} ${dark ? 50 : 80}% ${(dark ? 36 : 68) + ((mixed >> 8) % 11) - 5}%)`;
+}
+
+export const PARTS = ["#4c8bf5", "#e8710a", "#12a05c", "#a142f4", "#d93b6f", "#12a4b4", "#9a8b00", "#8a8f98"] as const;
+
+export function part(index: number): string {
+  return PARTS[index % PARTS.length] ?? "#8a8f98";
+}
+
+export function prefersDark(): boolean {
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}

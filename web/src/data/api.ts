@@ -1,0 +1,183 @@
+// The shapes of the server's answers. Made from crates/hotspan-view/src/api.rs by
+// `HOTSPAN_WRITE=1 cargo test -p hotspan-view --test api_types`; do not edit.
+
+export type Cell = string | number | null;
+
+export interface Problem {
+  message: string;
+  hint: string | null;
+}
+
+export interface RunList {
+  runs: Run[];
+  note: string | null;
+}
+
+export interface Run {
+  id: number;
+  run: string;
+  worker: string;
+  cycle: string | null;
+  file: string;
+  bytes: number;
+  modified: number;
+}
+
+export interface Page {
+  sections: Section[];
+  record: string;
+}
+
+export interface Section {
+  key: string;
+  table: TableData;
+}
+
+export interface TableData {
+  title: string;
+  columns: ColumnData[];
+  rows: Cell[][];
+}
+
+export interface ColumnData {
+  key: string;
+  title: string;
+  unit: string;
+  numeric: boolean;
+}
+
+export interface AdviceData {
+  findings: FindingData[];
+  skipped: SkippedData[];
+  basis: string;
+}
+
+export interface FindingData {
+  rule: string;
+  title: string;
+  message: string;
+  fix: string;
+  source: string | null;
+  gain: number | null;
+  gain_percent: number | null;
+  confidence: string;
+  evidence: TableData;
+}
+
+export interface SkippedData {
+  need: string;
+  record: string;
+  rules: string[];
+}
+
+export interface Curve {
+  title: string;
+  unit: string;
+  times: number[];
+  lines: CurveLine[];
+}
+
+export interface CurveLine {
+  key: string;
+  title: string;
+  values: number[];
+}
+
+export interface FlameData {
+  source: string;
+  total: number;
+  hidden: number;
+  places: FlamePlace[];
+  place: number[];
+  parent: number[];
+  total_time: number[];
+  own_time: number[];
+  count: number[];
+  record: string;
+}
+
+export interface FlamePlace {
+  name: string;
+  file: string;
+  line: number;
+}
+
+export interface TimelineInfo {
+  begin: number;
+  end: number;
+  tracks: TrackInfo[];
+  steps: Band[];
+  categories: string[];
+  hidden: number;
+  record: string;
+}
+
+export interface TrackInfo {
+  id: number;
+  process: string;
+  name: string;
+  device: boolean;
+  depth: number;
+  spans: number;
+}
+
+export interface Band {
+  name: string;
+  begin: number;
+  end: number;
+}
+
+export interface Spans {
+  names: string[];
+  tracks: TrackSpans[];
+}
+
+export interface TrackSpans {
+  id: number;
+  begin: number[];
+  end: number[];
+  depth: number[];
+  name: number[];
+  category: number[];
+  span: number[];
+  count: number[];
+}
+
+export interface SpanDetails {
+  id: number;
+  name: string;
+  category: string;
+  process: string;
+  track: string;
+  track_id: number;
+  begin: number;
+  duration: number;
+  args: ArgData[];
+  linked: Link[];
+}
+
+export interface ArgData {
+  key: string;
+  value: string;
+}
+
+export interface Link {
+  relation: string;
+  span: number;
+  name: string;
+  track: number;
+  begin: number;
+  end: number;
+}
+
+export interface Hits {
+  total: number;
+  hits: Hit[];
+}
+
+export interface Hit {
+  span: number;
+  track: number;
+  begin: number;
+  end: number;
+}

@@ -1,0 +1,68 @@
+// Asking the server. Answers that do not change while a trace is shown are asked for once.
+
+import { useEffect, useState } from "preact/hooks";
+import type { Problem } from "./api";
+
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly hint: string | null,
+  ) {
+    super(message);
+  }
+}
+
+/** The answers in the page itself, where it is one to share. */
+const inlined = (() => {
+  const element = document.getElementById("answers");
+  return element === null ? null : (JSON.parse(element.textContent ?? "{}") as Record<string, unknown>);
+})();
+
+/** Whether the page has its data in it and nobody to ask for more. */
+export const isStatic = inlined !== null;
+
+export async function ask<T>(call: string, signal?: AbortSignal): Promise<T> {
+  if (inlined !== null) {
+    const known = inlined[call.split("?", 1)[0] ?? ""];
+    if (known !== undefined) return known as T;
+    throw new Refused("This page to share has no answer to that.", "Open the trace itself with `hotspan view`.");
+  }
+  let response: Response;
+  try {
+    response = await fetch(`./api/${call}`, signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Refused("The server does not answer.", "Is `hotspan view` still running? Start it again and open the address it prints.");
+  }
+  if (!response.ok) {
+    let problem: Problem = { message: `The server answered ${response.status}.`, hint: null };
+    try {
+      problem = (await response.json()) as Problem;
+    } catch {
+      // The status is all there is to tell.
+    }
+    throw new Refused(problem.message, problem.hint);
+  }
+  return (await response.json()) as T;
+}
+
+export type Loaded<T> = { state: "waiting" } | { state: "failed"; error: Refused } | { state: "ready"; value: T };
+
+/** An answer, asked for again when the call changes; `null` asks for nothing. */
+export function useAnswer<T>(call: string | null): Loaded<T> {
+  const [loaded, setLoaded] = useState<{ call: string | null; value: Loaded<T> }>({ call: null, value: { state: "waiting" } });
+  useEffect(() => {
+    if (call === null) return;
+    const controller = new AbortController();
+    ask<T>(call, controller.signal).then(
+      (value) => setLoaded({ call, value: { state: "ready", value } }),
+      (error: unknown) => {
+        if (controller.signal.aborted) return;
+        const refused = error instanceof Refused ? error : new Refused(String(error), null);
+        setLoaded({ call, value: { state: "failed", error: refused } });
+      },
+    );
+    return () => controller.abort();
+  }, [call]);
+  return loaded.call === call ? loaded.value : { state: "waiting" };
+}

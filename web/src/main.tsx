@@ -1,0 +1,8 @@
+// The beginning: draws the page.
+
+import { render } from "preact";
+import { Application } from "./application";
+import "./style.css";
+
+const root = document.getElementById("app");
+if (root !== null) render(<Application />, root);

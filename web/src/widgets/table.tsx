@@ -1,0 +1,113 @@
+// A table: sorted by any column, filtered by a text, copied as CSV. Long ones are drawn as far as they are scrolled.
+
+import { useMemo, useState } from "preact/hooks";
+import { csv } from "../base/csv";
+import { shown } from "../base/units";
+import type { Cell, TableData } from "../data/api";
+
+const STEP = 200;
+/** So few rows need no filter. */
+const FEW = 12;
+
+export interface Sorting {
+  key: string;
+  down: boolean;
+}
+
+interface Properties {
+  table: TableData;
+  /** What is in the address, where the table has a place of its own there. */
+  sorting?: Sorting | null;
+  filter?: string;
+  onSort?: (sorting: Sorting) => void;
+  onFilter?: (text: string) => void;
+  onRow?: (row: readonly Cell[]) => void;
+}
+
+function compare(left: Cell, right: Cell): number {
+  if (left === null || right === null) return left === right ? 0 : left === null ? -1 : 1;
+  if (typeof left === "number" && typeof right === "number") return left - right;
+  return String(left).localeCompare(String(right), "en", { numeric: true });
+}
+
+export function Table(props: Properties) {
+  const { table } = props;
+  const [own, setOwn] = useState<Sorting | null>(null);
+  const [ownFilter, setOwnFilter] = useState("");
+  const [limit, setLimit] = useState(STEP);
+  const [copied, setCopied] = useState(false);
+  const sorting = props.onSort === undefined ? own : (props.sorting ?? null);
+  const filter = props.onFilter === undefined ? ownFilter : (props.filter ?? "");
+  const rows = useMemo(() => {
+    const wanted = filter.toLowerCase();
+    const kept = wanted === "" ? table.rows : table.rows.filter((row) => row.some((cell) => typeof cell === "string" && cell.toLowerCase().includes(wanted)));
+    const place = sorting === null ? -1 : table.columns.findIndex((column) => column.key === sorting.key);
+    if (place < 0 || sorting === null) return kept;
+    const sign = sorting.down ? -1 : 1;
+    return kept.toSorted((left, right) => sign * compare(left[place] ?? null, right[place] ?? null));
+  }, [table, filter, sorting?.key, sorting?.down]);
+  // A bar behind each number shows its share of the largest.
+  const largest = useMemo(
+    () => table.columns.map((column, place) => (column.unit === "ns" || column.unit === "bytes" ? Math.max(0, ...table.rows.map((row) => (typeof row[place] === "number" ? row[place] : 0))) : 0)),
+    [table],
+  );
+  const sort = (key: string, numeric: boolean) => {
+    const next = { key, down: sorting?.key === key ? !sorting.down : numeric };
+    (props.onSort ?? setOwn)(next);
+  };
+  const copy = async () => {
+    await navigator.clipboard.writeText(csv(table.columns.map((column) => column.key), rows));
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return (
+    <section class="table">
+      <header>
+        <h2>{table.title}</h2>
+        <span class="quiet">
+          {rows.length === table.rows.length ? `${rows.length} ${rows.length === 1 ? "row" : "rows"}` : `${rows.length} of ${table.rows.length} rows`}
+        </span>
+        {(props.onFilter !== undefined || table.rows.length > FEW) && <input type="search" placeholder="Filter" aria-label={`Filter ${table.title}`} value={filter} onInput={(event) => (props.onFilter ?? setOwnFilter)(event.currentTarget.value)} />}
+        <button type="button" onClick={() => void copy()}>{copied ? "Copied" : "Copy as CSV"}</button>
+      </header>
+      <div class="scroll" tabIndex={0} role="region" aria-label={table.title}>
+        <table>
+          <thead>
+            <tr>
+              {table.columns.map((column) => (
+                <th key={column.key} class={column.numeric ? "number" : ""} aria-sort={sorting?.key !== column.key ? "none" : sorting.down ? "descending" : "ascending"}>
+                  <button type="button" data-key={column.key} onClick={() => sort(column.key, column.numeric)}>
+                    {column.title}
+                    <span aria-hidden="true">{sorting?.key !== column.key ? "" : sorting.down ? " ▾" : " ▴"}</span>
+                  </button>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, limit).map((row, number) => (
+              <tr key={number} class={props.onRow === undefined ? "" : "link"} onClick={() => props.onRow?.(row)}>
+                {row.map((cell, place) => {
+                  const column = table.columns[place];
+                  const text = shown(cell, column?.unit ?? "");
+                  const most = largest[place] ?? 0;
+                  const share = most > 0 && typeof cell === "number" ? Math.max(0, (cell / most) * 100) : 0;
+                  return (
+                    <td key={place} class={column?.numeric === true ? "number" : ""} title={typeof cell === "string" && cell.length > 60 ? cell : undefined} style={share > 0 ? { backgroundSize: `${share}% 100%` } : undefined}>
+                      {text}
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length > limit && (
+        <button type="button" onClick={() => setLimit(limit + STEP * 5)}>
+          Show more ({rows.length - limit} left)
+        </button>
+      )}
+    </section>
+  );
+}
