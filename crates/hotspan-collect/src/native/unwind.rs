@@ -178,7 +178,7 @@ mod tests {
         unwinder.reload();
         let here = libc::malloc as *const () as u64;
         let (library, function) = unwinder.function(here + 1).unwrap();
-        assert!(library.starts_with("libc.so"), "{library}");
+        assert!(library.contains("/libc.so"), "{library}");
         assert!(function.unwrap().contains("malloc"));
         assert!(unwinder.function(16).is_none());
     }

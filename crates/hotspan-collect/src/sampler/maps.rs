@@ -23,26 +23,41 @@ pub(super) fn mapped_files(process: ProcessNumber) -> Result<Vec<Mapping>, Sampl
         _ if error.raw_os_error() == Some(libc::ESRCH) => SamplerError::NoProcess(process),
         _ => SamplerError::System { process, source: error },
     })?;
-    let mut mappings: Vec<Mapping> = Vec::new();
-    for line in String::from_utf8_lossy(&text).lines() {
-        if let Some(mapping) = parse(line)
-            && mappings.iter().all(|known| known.path != mapping.path)
-        {
-            mappings.push(mapping);
-        }
-    }
-    Ok(mappings)
+    Ok(loaded(&String::from_utf8_lossy(&text)))
 }
 
-/// `7f00-7f01 r-xp 00001000 08:01 123   /usr/lib/x.so`
-fn parse(line: &str) -> Option<Mapping> {
+/// Each file once: where it is loaded to run, or where it was first mapped. A profiler or a debugger in the process may have
+/// mapped a library a second time, only to read it.
+fn loaded(text: &str) -> Vec<Mapping> {
+    let mut places: Vec<(Mapping, bool)> = Vec::new();
+    for (mapping, is_beginning, runs) in text.lines().filter_map(parse) {
+        match places.last_mut() {
+            // The next segment of the same file at the same place.
+            Some((known, known_runs)) if known.path == mapping.path && !is_beginning => *known_runs |= runs,
+            _ => places.push((mapping, runs)),
+        }
+    }
+    let mut mappings: Vec<(Mapping, bool)> = Vec::new();
+    for (mapping, runs) in places {
+        match mappings.iter_mut().find(|(known, _)| known.path == mapping.path) {
+            Some(known) if runs && !known.1 => *known = (mapping, runs),
+            Some(_) => {}
+            None => mappings.push((mapping, runs)),
+        }
+    }
+    mappings.into_iter().map(|(mapping, _)| mapping).collect()
+}
+
+/// A file with whether this is its beginning and whether it may run: `7f00-7f01 r-xp 00001000 08:01 123   /usr/lib/x.so`
+fn parse(line: &str) -> Option<(Mapping, bool, bool)> {
     let mut fields = line.splitn(6, ' ');
     let begin = u64::from_str_radix(fields.next()?.split('-').next()?, 16).ok()?;
-    let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
+    let runs = fields.next()?.contains('x');
+    let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
     let path = fields.nth(2)?.trim_start();
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-    path.starts_with('/')
-        .then(|| Mapping { base: Address(begin.wrapping_sub(offset)), path: path.to_owned() })
+    let mapping = Mapping { base: Address(begin.wrapping_sub(offset)), path: path.to_owned() };
+    path.starts_with('/').then_some((mapping, offset == 0, runs))
 }
 
 /// Where a path of the process is for us: containers have a root of their own.
@@ -56,11 +71,24 @@ mod tests {
 
     #[test]
     fn lines_are_parsed() {
-        let mapping =
+        let (mapping, is_beginning, runs) =
             parse("7f0000001000-7f0000002000 r-xp 00001000 08:01 12345    /usr/lib/a b.so (deleted)")
                 .unwrap();
         assert_eq!((mapping.base, mapping.path.as_str()), (Address(0x7f00_0000_0000), "/usr/lib/a b.so"));
+        assert!(!is_beginning && runs);
         assert!(parse("7f00-7f01 rw-p 00000000 00:00 0 ").is_none());
         assert!(parse("7f00-7f01 rw-p 00000000 00:00 0    [heap]").is_none());
+    }
+    #[test]
+    fn a_library_is_where_it_runs() {
+        let maps = "1000-2000 r--p 00000000 08:01 5 /lib/a.so
+            5000-6000 r--p 00000000 08:01 5 /lib/a.so
+            6000-7000 r-xp 00001000 08:01 5 /lib/a.so
+            9000-a000 r--p 00000000 08:01 5 /lib/a.so
+            b000-c000 r--p 00000000 08:01 6 /lib/data";
+        let maps: Vec<&str> = maps.lines().map(str::trim).collect();
+        let found = loaded(&maps.join("\n"));
+        let found: Vec<_> = found.iter().map(|mapping| (mapping.base.0, mapping.path.as_str())).collect();
+        assert_eq!(found, [(0x5000, "/lib/a.so"), (0xb000, "/lib/data")]);
     }
 }

@@ -93,7 +93,10 @@ fn exercise(content: &[u8]) {
     let again = read(file).expect("our own file is readable");
     assert_eq!(first_difference(&trace, &again), None, "{}", String::from_utf8_lossy(content));
     for exporter in EXPORTERS {
-        written(&trace, *exporter);
+        let result = exporter.write(&trace, &mut Vec::new());
+        // Some write only what a trace of stacks does not have, and say so.
+        let refused = result.is_err_and(|error| error.kind() != std::io::ErrorKind::InvalidInput);
+        assert!(!refused, "{}", exporter.name());
     }
 }
 
