@@ -74,12 +74,13 @@ pub(crate) fn is_importing(trace: &Trace, stack: StackId) -> bool {
 
 /// Whether a file is part of what records a program from the inside: the agent, the core, the hooks built for this torch.
 pub(crate) fn is_recorder(file: &str) -> bool {
-    const OWN: [&str; 3] = ["hotspan/_agent.py", "hotspan/_bootstrap.py", "_inject/sitecustomize.py"];
-    let is_library = file.contains(".so") && file.contains("/hotspan/");
-    is_library
-        || OWN.iter().any(|own| {
-            file.strip_suffix(own).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
-        })
+    let mut parts = file.rsplit('/');
+    let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    match folder {
+        "hotspan" => name.starts_with('_') && name.ends_with(".py") || name.contains(".so"),
+        "_inject" => name == "sitecustomize.py",
+        _ => name.contains(".so") && file.contains("/hotspan/"),
+    }
 }
 
 /// The first library that is not the system's, from the innermost frame to the first Python frame; `None` for the interpreter.
