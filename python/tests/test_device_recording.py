@@ -85,7 +85,7 @@ def test_ranges_around_the_kernels_of_triton_own_them(device: Device) -> None:
     fast = torch._C._profiler._RecordFunctionFast
     x = torch.ones(4, requires_grad=True)
 
-    def launch_in_range(gradient: torch.Tensor) -> None:
+    def launch_in_range(_gradient: torch.Tensor) -> None:
         with fast("triton_backward"):
             device.launch(b"tail")
 
@@ -102,7 +102,8 @@ def test_ranges_around_the_kernels_of_triton_own_them(device: Device) -> None:
         x.add(1)
 
 
-def test_torch_profiler_starts_beside_a_recording_of_a_device(device: Device) -> None:
+@pytest.mark.usefixtures("device")
+def test_torch_profiler_starts_beside_a_recording_of_a_device() -> None:
     x = torch.ones(4)
     with profile(activities=BOTH) as recording:
         launch(x)

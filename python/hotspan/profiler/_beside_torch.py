@@ -15,7 +15,7 @@ _STARTS = ("_prepare_profiler", "_enable_profiler")
 
 
 class MakeRoom:
-    """Until it is removed, starting torch.profiler ends the recording of memory (and of the ranges of Triton's kernels), not that of operators."""
+    """Until it is removed, starting torch.profiler ends what needs hooks in threads: memory and Triton's ranges."""
 
     def __init__(self, recorder: _core.Recorder, memory: bool) -> None:
         self._originals: dict[str, Callable[..., Any]] = {}
