@@ -9,6 +9,7 @@ import atexit
 import json
 import os
 import sys
+import time
 
 from hotspan import _core
 
@@ -33,8 +34,8 @@ _options: dict[str, Any] = {}
 _exit_now = os._exit
 
 
-def begin() -> None:
-    """Begin to record this process, when ``hotspan run`` asked for it."""
+def begin(began: int) -> None:
+    """Begin to record this process, when ``hotspan run`` asked for it; the interpreter came to us at that moment."""
     text = os.environ.get(VARIABLE)
     if not text:
         return
@@ -42,8 +43,8 @@ def begin() -> None:
     os.register_at_fork(after_in_child=_begin_in_child)
     # Children of multiprocessing end without the usual ceremony; they are told apart from crashes by this.
     os._exit = _exit
-    _start()
     atexit.register(finish)
+    _start(began)
 
 
 def finish() -> None:
@@ -76,7 +77,7 @@ def take_back(meanwhile: _core.Trace | None) -> None:
         print(f"hotspan: torch is no longer recorded: {error}", file=sys.stderr)
 
 
-def _start() -> None:
+def _start(began: int) -> None:
     global _agent, _torch, _functions
     get = _options.get
     _agent = _core.Agent.start(
@@ -103,6 +104,7 @@ def _start() -> None:
         from hotspan._agent_functions import Functions
 
         _functions = Functions(bool(get("functions")), get("lines", []), bool(get("memory_lines")))
+    _agent.is_ready(began)
 
 
 def _begin_in_child() -> None:
@@ -112,7 +114,7 @@ def _begin_in_child() -> None:
         if _functions is not None:
             _functions.forget()
         try:
-            _start()
+            _start(time.time_ns())
         except Exception as error:
             print(f"hotspan: this process is not recorded: {error}", file=sys.stderr)
 

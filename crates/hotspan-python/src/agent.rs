@@ -124,6 +124,13 @@ impl PyAgent {
         }
     }
 
+    /// Says that the program gets its turn; the interpreter came to us at that moment (Unix nanoseconds).
+    fn is_ready(&self, began: i64) {
+        if let Some(agent) = &*lock(&self.agent) {
+            agent.is_ready(UnixNanos(began));
+        }
+    }
+
     /// Says whether the program is where it should be recorded.
     fn record(&self, py: Python<'_>, on: bool) {
         let operators = lock(&self.operators).clone();
@@ -237,9 +244,11 @@ impl PyAgent {
 
     /// Samples all threads, and watches the garbage collector.
     fn record_samples(&self, py: Python<'_>, rate: u32, native: bool) -> PyResult<()> {
-        let started =
-            py.detach(|| Samples::start(native::Options { rate: Rate::new(rate)?, native, waiting: true }));
-        let samples = started.map_err(|error| from_sample(&error))?;
+        let start = || {
+            let rate = Rate::new(rate)?;
+            Samples::start(native::Options { rate, native, waiting: true, names_later: true })
+        };
+        let samples = py.detach(start).map_err(|error| from_sample(&error))?;
         let pauses = GarbagePauses::watch(py, samples.recorder())?;
         *lock(&self.pauses) = Some(pauses);
         self.add(Box::new(samples));

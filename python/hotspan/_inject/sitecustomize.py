@@ -6,9 +6,11 @@ Nothing of it stays behind: the program's ``sys.path`` and its own ``sitecustomi
 
 import os
 import sys
+import time
 from importlib._bootstrap import module_from_spec  # importlib.util would cost the program's start
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 
+_began = time.time_ns()
 _folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 (pathlib would cost the program's start)
 
 
@@ -36,7 +38,7 @@ def _record() -> None:
         loader.exec_module(module)
     from hotspan import _agent
 
-    _agent.begin()
+    _agent.begin(_began)
 
 
 try:

@@ -70,7 +70,7 @@ fn samples_answer_for_the_time_around_them() {
         (Activity::Io, 150),
         (Activity::Waiting, 200),
         (Activity::Sleeping, 200),
-        (Activity::StartAndExit, 50 + 150),
+        (Activity::NotRecorded, 50 + 150),
     ];
     assert_eq!(program.parts(), expected);
 }
@@ -112,7 +112,7 @@ fn waiting_for_operators_on_another_thread_is_operators_time() {
         (Activity::Operators, 200),
         (Activity::Python, 300),
         (Activity::Waiting, 100),
-        (Activity::StartAndExit, 400),
+        (Activity::NotRecorded, 400),
     ];
     assert_eq!(program.parts(), expected);
 }

@@ -81,9 +81,9 @@ impl Unwinder {
     }
 
     /// The library and function at an address.
-    pub(crate) fn function(&self, address: u64) -> Option<(Arc<str>, Option<String>)> {
+    pub(crate) fn function(&self, address: u64, can_wait: bool) -> Option<(Arc<str>, Option<String>)> {
         let library = self.find(address)?;
-        Some((Arc::clone(&library.path), library.function(address)))
+        Some((Arc::clone(&library.path), library.function(address, can_wait)))
     }
 
     /// Whether an address is in the same library as another.
@@ -177,10 +177,10 @@ mod tests {
         let mut unwinder = Unwinder::new();
         unwinder.reload();
         let here = libc::malloc as *const () as u64;
-        let (library, function) = unwinder.function(here + 1).unwrap();
+        let (library, function) = unwinder.function(here + 1, false).unwrap();
         assert!(library.contains("/libc.so"), "{library}");
         assert!(function.unwrap().contains("malloc"));
-        assert!(unwinder.function(16).is_none());
+        assert!(unwinder.function(16, false).is_none());
     }
 
     #[test]
