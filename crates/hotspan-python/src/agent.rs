@@ -46,6 +46,16 @@ impl TorchSource {
     ) -> Result<Session, hotspan_collect::torch::CollectError> {
         Session::start(&Shim::load(&TorchInstall::at(root)?)?, options)
     }
+
+    fn resume(&self) -> PyResult<()> {
+        let session = Self::session(&self.root, self.options).map_err(|error| from_collect(&error))?;
+        self.source.resume(session);
+        Ok(())
+    }
+}
+
+fn resume(device: &Device) -> PyResult<()> {
+    device.resume().map_err(|error| CollectError::new_err(error.to_string()))
 }
 
 /// A trace that was recorded by other means, as a source that has only that.
@@ -218,14 +228,8 @@ impl PyAgent {
         }
         let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
         py.detach(|| {
-            if let Some(TorchSource { source, root, options }) = operators {
-                let session = TorchSource::session(&root, options).map_err(|error| from_collect(&error))?;
-                source.resume(session);
-            }
-            if let Some(device) = device {
-                device.resume().map_err(|error| CollectError::new_err(error.to_string()))?;
-            }
-            Ok(())
+            operators.map_or(Ok(()), |operators| operators.resume())?;
+            device.map_or(Ok(()), |device| resume(&device))
         })
     }
 
@@ -240,6 +244,18 @@ impl PyAgent {
                 device.pause();
             }
         });
+    }
+
+    /// Goes on with what [`Self::make_way`] stopped.
+    fn come_back(&self, py: Python<'_>) -> PyResult<()> {
+        let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
+        py.detach(|| {
+            if let Some(operators) = operators.filter(|operators| operators.options.memory) {
+                operators.source.pause();
+                operators.resume()?;
+            }
+            device.map_or(Ok(()), |device| resume(&device))
+        })
     }
 
     /// Samples all threads, and watches the garbage collector.

@@ -121,18 +121,24 @@ fn is_glue(file: &str) -> bool {
     file.is_empty() || file == "[kernel]" || is_open_mp || is_system_or_interpreter(file)
 }
 
-/// Lines of the program's own files: the time of all they called is theirs.
-pub(super) fn lines(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
+/// The innermost frame of a stack in a file of the program's own.
+pub(super) fn program_line(trace: &Trace, stack: StackId) -> Option<FrameId> {
     let profile = trace.profile();
-    let is_users = |frame: FrameId| {
-        let row = profile.frames.row(frame);
+    let is_users = |frame: &FrameId| {
+        let row = profile.frames.row(*frame);
         let file = trace.str(row.file);
         let is_file = file.ends_with(".py") || file.contains('/');
         row.kind == FrameKind::Python && row.line > 0 && is_file && !is_library(file) && !is_recorder(file)
     };
+    profile.stacks.frames(stack).find(is_users)
+}
+
+/// Lines of the program's own files: the time of all they called is theirs.
+pub(super) fn lines(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
+    let profile = trace.profile();
     let mut times: HashMap<(hotspan_store::StringId, u32), (Duration, FrameId)> = HashMap::new();
     for &(stack, weight) in stacks {
-        if let Some(frame) = profile.stacks.frames(stack).find(|&frame| is_users(frame)) {
+        if let Some(frame) = program_line(trace, stack) {
             let row = profile.frames.row(frame);
             times.entry((row.file, row.line)).or_insert((Duration::ZERO, frame)).0 += weight;
         }

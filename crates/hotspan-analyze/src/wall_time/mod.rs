@@ -15,7 +15,9 @@ use serde_json::Value;
 
 use crate::report::{Cell, Column, Table};
 use libraries::{Doing, doing};
-pub(crate) use libraries::{is_importing, is_recorder, is_system_or_interpreter, package};
+pub(crate) use libraries::{
+    is_importing, is_recorder, is_system_or_interpreter, kernel_call_of_wait, package,
+};
 use lifetime::Lifetime;
 use paint::Timeline;
 

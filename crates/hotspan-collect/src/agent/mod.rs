@@ -53,6 +53,11 @@ pub trait Source: Send {
         None
     }
 
+    /// Takes back one step of recording less; says what it does. `None`: it records all there is.
+    fn step_up(&mut self, _builder: &mut TraceBuilder) -> Option<String> {
+        None
+    }
+
     /// Time of the program's own threads that recording took so far, as far as the source can tell.
     fn cost(&self) -> Duration {
         Duration::ZERO
