@@ -6,7 +6,6 @@ Torch is never imported from here; its operators are recorded from the moment th
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import sys
 import time
@@ -39,7 +38,7 @@ def begin(began: int) -> None:
     text = os.environ.get(VARIABLE)
     if not text:
         return
-    _options.update(json.loads(text))
+    _options.update(_core.read_json(text))
     os.register_at_fork(after_in_child=_begin_in_child)
     # Children of multiprocessing end without the usual ceremony; they are told apart from crashes by this.
     os._exit = _exit
@@ -84,7 +83,7 @@ def _start(began: int) -> None:
         _options["spool"], get("since"), get("until"), get("budget"), bool(get("status"))
     )
     _torch = None
-    _agent.set_metadata("hotspan.environment", json.dumps(_environment()))
+    _agent.set_metadata("hotspan.environment", _environment())
     by_steps = bool(get("steps") or get("every"))
     if by_steps:
         # Only who makes steps knows when; see `_agent_torch`.

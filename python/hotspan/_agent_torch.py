@@ -6,7 +6,6 @@ torch.profiler, wait for devices at the end.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -49,9 +48,9 @@ class Torch:
             "cuda": self._torch.version.cuda,
             "threads": threads,
         }
-        self._agent.set_metadata("hotspan.torch", json.dumps(versions))
+        self._agent.set_metadata("hotspan.torch", versions)
         cores = len(os.sched_getaffinity(0))
-        self._agent.set_metadata("cpu_threads", json.dumps({"torch": threads, "cores": cores}))
+        self._agent.set_metadata("cpu_threads", {"torch": threads, "cores": cores})
 
     def _record(self, shapes: bool, memory: bool) -> None:
         by_steps = bool(self._window or self._every)

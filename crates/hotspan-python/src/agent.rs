@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::calls::from_calls;
 use crate::error::{CollectError, from_collect, from_sample};
+use crate::json::from_python;
 use crate::native::GarbagePauses;
 use crate::trace::PyTrace;
 
@@ -127,11 +128,13 @@ impl PyAgent {
         })
     }
 
-    /// Says something about the recording, as JSON.
-    fn set_metadata(&self, key: &str, json: &str) {
+    /// Says something about the recording: texts, numbers, lists and dictionaries of them.
+    fn set_metadata(&self, key: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let json = from_python(value)?.to_string();
         if let Some(agent) = &*lock(&self.agent) {
-            agent.set_metadata(key, json);
+            agent.set_metadata(key, &json);
         }
+        Ok(())
     }
 
     /// Says that the program gets its turn; the interpreter came to us at that moment (Unix nanoseconds).

@@ -7,8 +7,10 @@ Nothing of it stays behind: the program's ``sys.path`` and its own ``sitecustomi
 import os
 import sys
 import time
-from importlib._bootstrap import module_from_spec  # importlib.util would cost the program's start
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+
+# Not importlib, which would have to be read and cost the program's start: these are loaded in every Python.
+from _frozen_importlib import ModuleSpec, module_from_spec
+from _frozen_importlib_external import PathFinder, SourceFileLoader
 
 _began = time.time_ns()
 _folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 (pathlib would cost the program's start)

@@ -205,7 +205,8 @@ fn paint_samples(trace: &Trace, samples: &[SampleRow], program: Option<Interval>
     let mut known = hashbrown::HashMap::new();
     for (index, sample) in samples.iter().enumerate() {
         let half = Duration(sample.weight.0.max(0) / 2);
-        let middle = |other: &SampleRow| Timestamp(sample.time.0 + (other.time.0 - sample.time.0) / 2);
+        let middle =
+            |other: &SampleRow| Timestamp(sample.time.0 + (other.time.0 - sample.time.0).div_euclid(2));
         let before = index.checked_sub(1).map(|index| middle(&samples[index]));
         let after = samples.get(index + 1).map(middle);
         let begin = before.or(program.map(|(begin, _)| begin));

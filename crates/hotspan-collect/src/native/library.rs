@@ -96,6 +96,8 @@ pub(crate) struct Library {
     /// What to add to an address in the file to have it in memory.
     bias: u64,
     symbols: OnceCell<Symbols>,
+    /// Whether reading those would take long.
+    are_many: OnceCell<bool>,
     /// The index of its unwind tables and the tables.
     tables: Option<(Place, Place)>,
 }
@@ -118,7 +120,15 @@ impl Library {
             let elf = Elf::parse(content)?;
             elf.section(".eh_frame_hdr").zip(elf.section(".eh_frame"))
         });
-        Self { mapping, path, content, bias: bias.unwrap_or(0), symbols: OnceCell::new(), tables }
+        Self {
+            mapping,
+            path,
+            content,
+            bias: bias.unwrap_or(0),
+            symbols: OnceCell::new(),
+            are_many: OnceCell::new(),
+            tables,
+        }
     }
 
     /// Whether unwind tables cover an address in memory. A library without an index of them is believed.
@@ -164,7 +174,7 @@ impl Library {
     pub(crate) fn function(&self, address: u64, can_wait: bool) -> Option<String> {
         let content = self.content.as_ref()?;
         let address = address.wrapping_sub(self.bias);
-        if can_wait && self.symbols.get().is_none() && Symbols::are_many(content) {
+        if can_wait && *self.are_many.get_or_init(|| Symbols::are_many(content)) {
             return Some(later(address));
         }
         self.symbols.get_or_init(|| Symbols::of(content)).name(content, address)
