@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use hotspan_store::{Duration, FrameKind, SampleState, StackId, Trace, TrackId};
 
-use crate::overview::hot::program_line;
+use crate::overview::hot::{ProgramFolder, program_line};
 use crate::report::{Cell, Column, Table};
 use crate::wall_time::kernel_call_of_wait;
 
@@ -14,6 +14,7 @@ const ROWS: usize = 6;
 /// Waits outside of imports, by what and where.
 pub(super) fn waits(trace: &Trace, main: Option<TrackId>, whole: Duration) -> Option<Table> {
     let mut times: HashMap<(String, String), Duration> = HashMap::new();
+    let folder = ProgramFolder::of(trace);
     let mut calls: HashMap<StackId, Option<String>> = HashMap::new();
     for sample in trace.profile().samples.rows().filter(|row| Some(row.track) == main) {
         let kind = match sample.state {
@@ -26,7 +27,7 @@ pub(super) fn waits(trace: &Trace, main: Option<TrackId>, whole: Duration) -> Op
         let call = calls.entry(sample.stack).or_insert_with(|| kernel_call_of_wait(trace, sample.stack));
         let Some(call) = call else { continue };
         let what = if call.is_empty() { kind.to_owned() } else { format!("{kind}: {call}") };
-        let place = place(trace, sample.stack);
+        let place = place(trace, &folder, sample.stack);
         *times.entry((what, place)).or_default() += Duration(sample.weight.0.max(0));
     }
     let all: Duration = times.values().copied().sum();
@@ -54,7 +55,7 @@ pub(super) fn waits(trace: &Trace, main: Option<TrackId>, whole: Duration) -> Op
 }
 
 /// The line of the program, or the innermost Python function.
-fn place(trace: &Trace, stack: StackId) -> String {
+fn place(trace: &Trace, folder: &ProgramFolder, stack: StackId) -> String {
     let profile = trace.profile();
     let python = || {
         let mut frames = profile.stacks.frames(stack);
@@ -63,5 +64,5 @@ fn place(trace: &Trace, stack: StackId) -> String {
     let Some(row) = program_line(trace, stack).or_else(python).map(|frame| profile.frames.row(frame)) else {
         return String::new();
     };
-    format!("{}:{}", trace.str(row.file), row.line)
+    format!("{}:{}", folder.shorten(trace.str(row.file)), row.line)
 }

@@ -329,7 +329,13 @@ fn package(python: Option<&Path>) -> Result<PathBuf, CommandError> {
 
 /// What is known of the program once it has started.
 fn facts(arguments: &Arguments, process: u32, started: UnixNanos) -> Value {
-    json!({"pid": process, "tid": process, "start_unix_ns": started.0, "command": words(arguments)})
+    json!({
+        "pid": process,
+        "tid": process,
+        "start_unix_ns": started.0,
+        "command": words(arguments),
+        "folder": env::current_dir().ok().map(|folder| folder.display().to_string()),
+    })
 }
 
 fn words(arguments: &Arguments) -> String {
