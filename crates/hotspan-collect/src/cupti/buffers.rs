@@ -209,6 +209,16 @@ impl Reader {
         }
     }
 
+    /// Hands out what has settled: see [`Records::take_settled`].
+    pub(crate) fn take(&self, known: &mut u32) -> Delivered {
+        Delivered {
+            records: lock(&self.records).take_settled(known),
+            dropped: self.dropped.swap(0, Ordering::Relaxed),
+            refused: self.refused.swap(0, Ordering::Relaxed),
+            outstanding: 0,
+        }
+    }
+
     /// Stops lending, waits for the worker, and hands out all that was read. Everything that CUPTI has to give must have
     /// been flushed before.
     pub(crate) fn finish(self: &Arc<Self>, thread: JoinHandle<()>) -> Delivered {

@@ -51,6 +51,8 @@ pub struct Session {
     process: u32,
     clock: ClockStart,
     first: Option<Pair>,
+    /// The largest correlation that was there when the recording was last taken from.
+    known: u32,
     sampler: Option<Sampler>,
 }
 
@@ -70,16 +72,29 @@ pub struct Recording {
     process: u32,
 }
 
+/// Correlations of recordings that come in parts begin here, beyond all numbers that others count.
+const FIRST_CORRELATION: i64 = 1 << 40;
+
 impl Recording {
     /// A trace of the device work alone, for programs whose operators are not recorded.
     #[must_use]
     pub fn into_builder(self) -> TraceBuilder {
         let mut builder = TraceBuilder::new();
-        let (calibration, process) = (self.calibration, Ident::Int(i64::from(self.process)));
         builder.clock.base_unix = Some(0);
         builder.source.format = "hotspan recording".to_owned();
-        convert::add(&mut builder, self, &calibration, 0, process, &mut HostSpans::default());
+        self.add_with(&mut builder, 0);
         builder
+    }
+
+    /// Adds a part of a longer recording to a trace whose times are Unix nanoseconds.
+    pub fn add_to(self, builder: &mut TraceBuilder) {
+        self.add_with(builder, FIRST_CORRELATION);
+    }
+
+    fn add_with(self, builder: &mut TraceBuilder, first_correlation: i64) {
+        let (calibration, process) = (self.calibration, Ident::Int(i64::from(self.process)));
+        let place = convert::Destination { base: 0, process, first_correlation };
+        convert::add(builder, self, &calibration, place, &mut HostSpans::default());
     }
 }
 
@@ -105,6 +120,7 @@ impl Session {
             process: std::process::id(),
             clock: ClockStart::measure(),
             first: None,
+            known: 0,
             sampler: None,
         };
         let limit = options.max_bytes.unwrap_or(usize::MAX);
@@ -205,7 +221,22 @@ impl Session {
     pub fn stop(mut self) -> Option<Recording> {
         let samples = self.sampler.take().map(Sampler::stop).unwrap_or_default();
         let (delivered, last) = self.end()?;
-        Some(Recording {
+        Some(self.recording(delivered, last, samples))
+    }
+
+    /// Takes what was recorded so far, without what came since this was last asked. `None` in a forked child.
+    pub fn take(&mut self) -> Option<Recording> {
+        let (reader, _) = self.reader.as_ref().filter(|_| std::process::id() == self.process)?;
+        let functions = *self.library.functions();
+        // SAFETY: takes a number; only buffers whose work has ended are returned.
+        unsafe { (functions.flush_all)(0) };
+        let delivered = reader.take(&mut self.known);
+        let samples = self.sampler.as_ref().map(Sampler::take).unwrap_or_default();
+        Some(self.recording(delivered, Pair::measure(&functions), samples))
+    }
+
+    fn recording(&self, delivered: Delivered, last: Option<Pair>, samples: Samples) -> Recording {
+        Recording {
             delivered,
             calls: Arc::clone(&self.calls),
             devices: Devices::of_this_process(),
@@ -215,7 +246,7 @@ impl Session {
             samples,
             calibration: self.clock.finish(),
             process: self.process,
-        })
+        }
     }
 
     fn end(&mut self) -> Option<(Delivered, Option<Pair>)> {
