@@ -23,7 +23,7 @@ def test_a_clean_program_is_left_alone(name: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         # On a busy machine several threads wait for each other.
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
