@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use crate::cupti::abi::{CuptiResult, Functions};
 use crate::cupti::calls::Calls;
-use crate::cupti::records::Records;
+use crate::cupti::records::{Call, Records};
 use crate::own_threads;
 
 /// Bytes of one buffer: ten thousand kernels.
@@ -207,6 +207,13 @@ impl Reader {
                 put_away(buffer);
             }
         }
+    }
+
+    /// Adds calls that were watched, and how many there was no room for.
+    pub(crate) fn add_calls(&self, (calls, beyond_limit): (Vec<Call>, u64)) {
+        let mut records = lock(&self.records);
+        records.calls.extend(calls);
+        records.beyond_limit += beyond_limit;
     }
 
     /// Hands out what has settled: see [`Records::take_settled`].

@@ -10,7 +10,7 @@ use hotspan_store::{
     StringId, Timestamp, TraceBuilder, TrackId,
 };
 
-use crate::clock::Calibration;
+use crate::clock::{Calibration, Ticks};
 use crate::cupti::abi::{DOMAIN_RUNTIME, Overhead, Synchronization};
 use crate::cupti::demangle::Demangler;
 use crate::cupti::devices::Devices;
@@ -110,6 +110,10 @@ pub(crate) fn add(
     if clock.has_jumped() {
         builder.losses.add(Loss::ClockJumped, None);
     }
+    for call in made.iter_mut().filter(|call| call.in_ticks) {
+        call.start = clock.cupti(Ticks(call.start), calibration);
+        call.end = clock.cupti(Ticks(call.end), calibration);
+    }
     let mut converter = Converter {
         builder,
         pending: PendingArgs::default(),
@@ -145,7 +149,7 @@ pub(crate) fn add(
 /// are of threads that recorded nothing else.
 fn name_threads(made: &mut [Call], host: &HostSpans) -> u64 {
     let mut unknown = 0;
-    for call in made {
+    for call in made.iter_mut().filter(|call| !call.in_ticks) {
         match host.os_thread(call.thread) {
             Some(thread) => call.thread = thread as u32,
             None => unknown += 1,

@@ -63,6 +63,8 @@ pub(crate) struct Call {
     pub(crate) function: u32,
     pub(crate) thread: u32,
     pub(crate) correlation: u32,
+    /// Whether its times are ticks of the recording clock instead of CUPTI's time.
+    pub(crate) in_ticks: bool,
 }
 
 /// All that was decoded, in the order delivered, which is that of no clock.
@@ -308,6 +310,7 @@ impl Records {
                 function: call.function,
                 thread: call.thread,
                 correlation: call.correlation,
+                in_ticks: false,
             });
         }
     }

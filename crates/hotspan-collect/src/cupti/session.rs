@@ -16,26 +16,32 @@ use crate::cupti::calls::Calls;
 use crate::cupti::devices::Devices;
 use crate::cupti::nvml::{Sampler, Samples};
 use crate::cupti::timing::Pair;
+use crate::cupti::watch::Watch;
 use crate::cupti::{CuptiError, Library, convert};
 use crate::host_spans::HostSpans;
 
 /// What the device does. Without the first there is nothing to record; the others are left out where CUPTI has none.
 const WORK: [u32; 4] = [kind::CONCURRENT_KERNEL, kind::MEMCPY, kind::MEMCPY2, kind::MEMSET];
-/// Who waits for it, and what recording costs.
-const REST: [u32; 4] = [kind::SYNCHRONIZATION, kind::CUDA_EVENT, kind::OVERHEAD, kind::CONTEXT];
+/// What recording costs, and the devices of contexts.
+const REST: [u32; 2] = [kind::OVERHEAD, kind::CONTEXT];
+/// Who waits for whom.
+const WAITS: [u32; 2] = [kind::SYNCHRONIZATION, kind::CUDA_EVENT];
 
 /// What to record of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How many bytes of records to hold at most; beyond, records are lost and counted. `None`: no limit.
     pub max_bytes: Option<usize>,
+    /// Record who waits for which event, stream or device (`enable_cuda_sync_events`). Calls that wait are recorded in any
+    /// case.
+    pub waits: bool,
     /// Ask NVML ten times a second for utilisation, memory, power, clocks and temperature.
     pub counters: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_bytes: None, counters: true }
+        Self { max_bytes: None, waits: false, counters: true }
     }
 }
 
@@ -43,7 +49,9 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Session {
     library: Library,
+    options: Options,
     calls: Arc<Calls>,
+    watch: Option<Watch>,
     reader: Option<(Arc<Reader>, JoinHandle<()>)>,
     enabled: Vec<u32>,
     thread_ids: Option<u32>,
@@ -114,7 +122,9 @@ impl Session {
         let calls = Arc::new(Calls::of(library));
         let mut session = Self {
             library: library.clone(),
+            options,
             calls: Arc::clone(&calls),
+            watch: None,
             reader: None,
             enabled: Vec::new(),
             thread_ids: None,
@@ -126,8 +136,7 @@ impl Session {
             devices: Devices::default(),
             sampler: None,
         };
-        let limit = options.max_bytes.unwrap_or(usize::MAX);
-        let reader = Reader::start(*library.functions(), calls, limit);
+        let reader = Reader::start(*library.functions(), calls, session.limit());
         session.reader = Some(reader.map_err(|error| {
             IS_RUNNING.store(false, Ordering::Release);
             CuptiError::NoThread(error.to_string())
@@ -136,6 +145,10 @@ impl Session {
         session.switch_on()?;
         session.sampler = if options.counters { Sampler::start() } else { None };
         Ok(session)
+    }
+
+    fn limit(&self) -> usize {
+        self.options.max_bytes.unwrap_or(usize::MAX)
     }
 
     fn switch_on(&mut self) -> Result<(), CuptiError> {
@@ -149,13 +162,20 @@ impl Session {
     }
 
     fn enable_all(&mut self) -> Result<(), CuptiError> {
-        let functions = *self.library.functions();
-        for (index, &kind) in WORK.iter().chain(&REST).enumerate() {
+        let waits: &[u32] = if self.options.waits { &WAITS } else { &[] };
+        for (index, &kind) in WORK.iter().chain(&REST).chain(waits).enumerate() {
             let result = self.enable(kind);
             if index == 0 {
                 result.ok().map_err(|result| self.library.refusal("kernels", result))?;
             }
         }
+        self.watch = Watch::start(*self.library.functions(), &self.calls, self.limit());
+        if self.watch.is_some() { Ok(()) } else { self.enable_calls() }
+    }
+
+    /// Records of calls, where they cannot be watched.
+    fn enable_calls(&mut self) -> Result<(), CuptiError> {
+        let functions = *self.library.functions();
         for (kind, domain, filter) in [
             (kind::RUNTIME, DOMAIN_RUNTIME, functions.enable_runtime_call),
             (kind::DRIVER, DOMAIN_DRIVER, functions.enable_driver_call),
@@ -176,9 +196,17 @@ impl Session {
     }
 
     fn disable_all(&mut self) {
+        self.take_calls();
+        self.watch = None;
         for kind in self.enabled.drain(..) {
             // SAFETY: takes a number.
             unsafe { (self.library.functions().disable)(kind) };
+        }
+    }
+
+    fn take_calls(&self) {
+        if let (Some(watch), Some((reader, _))) = (&self.watch, &self.reader) {
+            reader.add_calls(watch.take());
         }
     }
 
@@ -233,6 +261,7 @@ impl Session {
         let functions = *self.library.functions();
         // SAFETY: takes a number; only buffers whose work has ended are returned.
         unsafe { (functions.flush_all)(0) };
+        self.take_calls();
         let delivered = reader.take(&mut self.known);
         let samples = self.sampler.as_ref().map(Sampler::take).unwrap_or_default();
         Some(self.recording(delivered, Pair::measure(&functions), samples))
@@ -256,14 +285,14 @@ impl Session {
     }
 
     fn end(&mut self) -> Option<(Delivered, Option<Pair>)> {
-        let (reader, thread) = self.reader.take()?;
         if std::process::id() != self.process {
             // The worker and CUPTI's threads are the parent's; joining would wait for ever.
-            std::mem::forget((reader, thread));
+            std::mem::forget((self.reader.take(), self.watch.take()));
             return None;
         }
         let functions = *self.library.functions();
         self.disable_all();
+        let (reader, thread) = self.reader.take()?;
         // SAFETY: takes a number; records that are delivered go to `buffers::completed`.
         unsafe { (functions.flush_all)(abi::FLUSH_FORCED) };
         reader.count_dropped(std::ptr::null_mut(), 0);
