@@ -29,8 +29,8 @@ def _switches() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
-def undisturbed(make: Callable[[], Trace], attempts: int = 12) -> Trace:
-    """A recording during which no other program took the processor, or the least disturbed of several.
+def undisturbed(make: Callable[[], Trace], attempts: int = 12) -> tuple[Trace, bool]:
+    """A recording during which no other program took the processor, or the least disturbed of several; and which it is.
 
     Rules judge shares of time: whoever loses the processor in the middle of a short operator has a long one.
     """
@@ -40,7 +40,7 @@ def undisturbed(make: Callable[[], Trace], attempts: int = 12) -> Trace:
         found.setdefault(_disturbances, trace)
         if _disturbances == 0:
             break
-    return found[min(found)]
+    return found[min(found)], 0 in found
 
 
 def record(step: Step, steps: int = 3, warm_up: bool = True) -> Trace:

@@ -57,7 +57,7 @@ class Model(nn.Module):
     def __init__(self):
         super().__init__()
         self.embed = nn.Embedding(256, 192)
-        self.layers = nn.Sequential(*[Layer(192, 6) for _ in range(3)])
+        self.layers = nn.Sequential(*[Layer(192, 6) for _ in range(2)])
         self.head = nn.Linear(192, 256)
 
     def forward(self, tokens):
@@ -65,7 +65,7 @@ class Model(nn.Module):
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    data = TensorDataset(torch.randint(0, 256, (160, 129)))
+    data = TensorDataset(torch.randint(0, 256, (96, 65)))
     loader = DataLoader(data, batch_size=8, shuffle=True, num_workers=1, persistent_workers=True, prefetch_factor=4)
     model = Model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)

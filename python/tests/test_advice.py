@@ -37,8 +37,11 @@ def test_a_rule_finds_the_fault_and_not_the_mended_program(rule: str) -> None:
     pair = PAIRS[rule]
     # One thread, for on a busy machine several wait for each other.
     with threads(1):
-        assert rule in rules(undisturbed(pair.wrong))
-        assert rule not in rules(undisturbed(pair.right))
+        for make, is_wrong in ((pair.wrong, True), (pair.right, False)):
+            trace, is_quiet = undisturbed(make)
+            if (rule in rules(trace)) != is_wrong and not is_quiet:
+                pytest.skip("other programs took the processor during every recording")
+            assert (rule in rules(trace)) == is_wrong
 
 
 @pytest.mark.parametrize("rule", DEVICE_PAIRS)
@@ -55,9 +58,12 @@ def test_every_rule_has_a_wrong_and_a_right_program() -> None:
 def test_a_clean_program_is_left_alone() -> None:
     step = clean_training()
     with threads(1):
-        found = rules(undisturbed(lambda: record(step, steps=6)))
+        trace, is_quiet = undisturbed(lambda: record(step, steps=6))
     # One thread is a setting of the test.
-    assert found <= {"one-thread"}
+    found = rules(trace) - {"one-thread"}
+    if found and not is_quiet:
+        pytest.skip("other programs took the processor during every recording")
+    assert not found
 
 
 def test_the_documentation_is_made_from_the_rules(hotspan_command: Command) -> None:
@@ -68,7 +74,7 @@ def test_the_documentation_is_made_from_the_rules(hotspan_command: Command) -> N
 
 
 def test_findings_have_everything_a_reader_needs() -> None:
-    trace = undisturbed(lambda: record(masking(with_numpy=True)))
+    trace, _ = undisturbed(lambda: record(masking(with_numpy=True)))
     (finding,) = trace.advise(only=["numpy-round-trip"])
     assert "NumPy" in finding.title
     assert "nonzero" in finding.fix

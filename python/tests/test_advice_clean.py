@@ -23,11 +23,12 @@ def test_a_clean_program_is_left_alone(name: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
-        env={**os.environ, "OMP_NUM_THREADS": str(len(os.sched_getaffinity(0)))},
+        timeout=300,
+        # On a busy machine several threads wait for each other.
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert seen.returncode == 0, seen.stderr
-    findings = hotspan.open(tmp_path / "program.hotspan").advise()
+    findings = hotspan.open(tmp_path / "program.hotspan").advise(ignore=["one-thread"])
     sure = [finding for finding in findings if finding.confidence == "high"]
     assert not sure, seen.stderr
     # Many cheap rules could be wrong a little, and nobody would read them.

@@ -120,7 +120,7 @@ impl<'a> Context<'a> {
 
     /// Whether what happened so often is part of the steps: something done once, to prepare them, is not.
     pub(crate) fn is_repeated(&self, count: u64) -> bool {
-        count >= 3 && count * 2 >= self.step_count()
+        if self.steps.is_empty() { count >= 3 } else { count * 2 >= self.step_count() }
     }
 
     /// Begin and end of what rules look at.

@@ -95,13 +95,14 @@ pub(super) fn functions(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<Ho
             }
         }
     }
+    let folder = ProgramFolder::of(trace);
     let mut rows: Vec<_> = times.into_iter().filter(|(_, (own, _))| own.0 > 0).collect();
     rows.sort_unstable_by_key(|&(frame, times)| (std::cmp::Reverse(times), frame));
     let row = |(frame, (own, total)): (FrameId, (Duration, Duration))| {
         let row = profile.frames.row(frame);
         let file = trace.str(row.file);
         let place = match row.kind {
-            FrameKind::Python => format!("{}:{}", inside_library(file), row.first_line),
+            FrameKind::Python => format!("{}:{}", folder.shorten(inside_library(file)), row.first_line),
             FrameKind::Native => package(file),
             FrameKind::Builtin => "built-in".to_owned(),
         };

@@ -104,7 +104,9 @@ fn library_of(trace: &Trace, stack: StackId) -> Option<String> {
     let mut libraries =
         native.filter(|frame| frame.kind == FrameKind::Native).map(|frame| trace.str(frame.file));
     let found = libraries.find(|path| !path.is_empty() && *path != KERNEL && !is_system(file_name(path)))?;
-    (!is_interpreter(file_name(found))).then(|| package(found))
+    // Its modules in C are part of it.
+    let is_python = is_interpreter(file_name(found)) || found.contains("/lib-dynload/");
+    (!is_python).then(|| package(found))
 }
 
 /// Whether a library does what others ask of it, or runs their Python code.

@@ -116,12 +116,15 @@ pub fn wall_time(trace: &Trace) -> Option<WallTime> {
     };
     let mut timeline = Timeline::new(begin, end, Activity::NotRecorded);
     let lifetime = Lifetime::of(trace, &run);
+    let program = lifetime.as_ref().and_then(Lifetime::program);
 
-    let samples = samples_of(trace, main);
-    if let Some(program) = lifetime.as_ref().and_then(Lifetime::program).filter(|_| samples.is_empty()) {
-        timeline.paint(&[program], |_| Some(Activity::Python));
+    let mut samples = samples_of(trace, main);
+    if let Some((first, last)) = program {
+        // The others are about us, and say nothing about the program.
+        samples.retain(|row| first <= row.time && row.time <= last);
+        timeline.paint(&[(first, last)], |_| Some(Activity::Python));
     }
-    paint_samples(trace, &samples, lifetime.as_ref().and_then(Lifetime::program), &mut timeline);
+    paint_samples(trace, &samples, program, &mut timeline);
 
     let spans = HostSpans::of(trace, main);
     // Nothing is known of the time without samples but that it was not in an operator: that is Python.

@@ -61,6 +61,8 @@ pub struct Session {
     first: Option<Pair>,
     /// The largest correlation that was there when the recording was last taken from.
     known: u32,
+    /// The devices, once the driver has named some.
+    devices: Devices,
     sampler: Option<Sampler>,
 }
 
@@ -131,6 +133,7 @@ impl Session {
             clock: ClockStart::measure(),
             first: None,
             known: 0,
+            devices: Devices::default(),
             sampler: None,
         };
         let reader = Reader::start(*library.functions(), calls, session.limit());
@@ -264,11 +267,14 @@ impl Session {
         Some(self.recording(delivered, Pair::measure(&functions), samples))
     }
 
-    fn recording(&self, delivered: Delivered, last: Option<Pair>, samples: Samples) -> Recording {
+    fn recording(&mut self, delivered: Delivered, last: Option<Pair>, samples: Samples) -> Recording {
+        if self.devices.devices.is_empty() {
+            self.devices = Devices::of_this_process();
+        }
         Recording {
             delivered,
             calls: Arc::clone(&self.calls),
-            devices: Devices::of_this_process(),
+            devices: self.devices.clone(),
             pairs: self.first.zip(last).map(|(first, last)| [first, last]),
             has_thread_ids: self.has_thread_ids,
             version: self.library.version(),

@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     costs: "A conversion reads and writes the whole tensor and computes nothing.",
     fix: "Convert once, outside the loop; keep data, model and constants in one type (NumPy's double and Python's lists are the usual strangers).",
     measured: "`aten::copy_` calls between two types of 1,024 elements or more, outside of data loaders and optimizers, with what encloses them (`aten::to`); reported from 5 % of the time on, when it happens \
-        again and again: three times, and in every second step. \
+        again and again: in every second step, or three times where there are none. \
         The gain is that time.",
     needs: &[Need::Operators, Need::Shapes],
     check,
