@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use super::handler;
 use super::memory;
 use super::merge::{Role, merge};
-use super::python::{CodeNames, Interpreter, MemoryWindow, walk};
+use super::python::{CodeNames, Interpreter, MemoryWindow, Pieces, walk};
 use super::rows::{Frame, FrameNumber, Rows, StackNumber};
 use super::slots::{Copied, PYTHON_FRAMES, PythonEntry, Registers};
 use super::syscalls::Blocked;
@@ -43,7 +43,7 @@ impl Resolver {
             native,
             unwinder: native.then(Unwinder::new),
             interpreter,
-            codes: CodeNames::default(),
+            codes: CodeNames::new(),
             functions: HashMap::new(),
             changes: 0,
             python_threads: HashMap::new(),
@@ -68,7 +68,7 @@ impl Resolver {
     pub(crate) fn running(&mut self, rows: &mut Rows, slot: &Copied) -> Option<StackNumber> {
         let entries = slot.python.get(..slot.python_count).unwrap_or_default();
         let stack = slot.stack.get(..slot.stack_length).unwrap_or_default();
-        self.stack(rows, &slot.registers, stack, entries, None)
+        self.stack(rows, &slot.registers, stack, (entries, Some(&slot.code)), None)
     }
 
     /// The stack of a waiting thread, which stays as it is while it is read.
@@ -96,7 +96,7 @@ impl Resolver {
         let stack = buffer.get(..length).unwrap_or_default();
         let entries = self.walk(python, stack, blocked.stack as usize);
         let call = call.filter(|_| self.native);
-        let found = self.stack(rows, &registers, stack, &entries, call);
+        let found = self.stack(rows, &registers, stack, (&entries, None), call);
         self.entries = entries;
         found
     }
@@ -105,7 +105,7 @@ impl Resolver {
     /// are whole count.
     pub(crate) fn deaf(&mut self, rows: &mut Rows, python: Option<usize>) -> Option<StackNumber> {
         let entries = self.walk(python, &[], 0);
-        let groups = self.python(rows, &entries);
+        let groups = self.python(rows, &entries, None);
         self.entries = entries;
         let mut frames: Vec<FrameNumber> = groups.into_iter().flatten().collect();
         if frames.is_empty() {
@@ -148,10 +148,10 @@ impl Resolver {
         rows: &mut Rows,
         registers: &Registers,
         stack: &[u8],
-        entries: &[PythonEntry],
+        (entries, code): (&[PythonEntry], Option<&Pieces>),
         call: Option<&'static str>,
     ) -> Option<StackNumber> {
-        let groups = self.python(rows, entries);
+        let groups = self.python(rows, entries, code);
         let mut native = Vec::new();
         let mut is_whole = false;
         if self.native {
@@ -203,14 +203,19 @@ impl Resolver {
     }
 
     /// Python frames in groups, one for each call of the evaluation loop, innermost first.
-    fn python(&mut self, rows: &mut Rows, entries: &[PythonEntry]) -> Vec<Vec<FrameNumber>> {
+    fn python(
+        &mut self,
+        rows: &mut Rows,
+        entries: &[PythonEntry],
+        code: Option<&Pieces>,
+    ) -> Vec<Vec<FrameNumber>> {
         let Some(interpreter) = self.interpreter else { return Vec::new() };
         let mut groups = Vec::new();
         let mut group = Vec::new();
         let mut is_ours = false;
         for entry in entries {
             if entry.code != 0 && !is_ours {
-                match self.codes.frame(interpreter, entry) {
+                match self.codes.frame(interpreter, entry, code) {
                     Some(frame) if frame.file.ends_with(BOOTSTRAP) => is_ours = true,
                     Some(frame) => group.push(rows.frame(Frame {
                         name: frame.name,

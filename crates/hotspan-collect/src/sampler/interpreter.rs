@@ -6,7 +6,8 @@ use super::elf;
 use super::error::SamplerError;
 use super::layout::Layout;
 use super::maps::{Mapping, mapped_files, seen_from_here};
-use super::memory::{Address, Memory, ProcessNumber};
+use super::memory::{Address, Memory};
+use crate::process_tree::ProcessNumber;
 
 /// A version of Python 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

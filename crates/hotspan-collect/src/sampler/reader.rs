@@ -11,11 +11,12 @@ use super::code::{Codes, Function, FunctionId};
 use super::error::SamplerError;
 use super::interpreter::Interpreter;
 use super::layout::{FrameRoot, GilPlace, Layout};
-use super::memory::{Address, Memory, Piece, ProcessNumber, half_at, word_at};
+use super::memory::{Address, Memory, Piece, half_at, word_at};
 use super::names::thread_names;
 use super::spans::{Span, View, cover};
 use super::state::{StateFiles, ThreadNumber, system_name, thread_seen_from_here};
 use super::{Frame, Look, ThreadSample, ThreadState, Walker};
+use crate::process_tree::ProcessNumber;
 
 /// How often code objects are compared with what was read of them.
 const EPOCH: Duration = Duration::from_millis(100);
