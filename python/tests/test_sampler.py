@@ -414,7 +414,7 @@ def test_the_live_screen_has_its_views_and_is_left_with_q() -> None:
         assert b"Line" in terminal.until(b"spin (")
         terminal.press(b"h")
         assert b"Busy %" in terminal.until(b"h threads*")
-        terminal.until(b"MainThread")
+        terminal.until(f"({target.pid})".encode())
         terminal.press(b"o")
         terminal.until(b"o own*")
         # A narrow and low window: nothing is drawn beyond it.

@@ -67,15 +67,16 @@ impl Program {
     pub fn wait(&mut self, longest: Duration) -> io::Result<Option<ExitStatus>> {
         let begun = Instant::now();
         while self.ended.is_none() {
-            let received = self.signals.wait(longest.saturating_sub(begun.elapsed()));
-            match received {
+            let left = longest.saturating_sub(begun.elapsed());
+            // Nothing may come although there is time left: a handler of someone else ran.
+            match self.signals.wait(left.min(ASK_AGAIN)) {
                 Some(Received { signal: libc::SIGCHLD, .. }) => self.ask()?,
                 Some(Received { signal, from_terminal: false }) => self.send(signal),
                 Some(_) => {}
                 None if self.asked.elapsed() >= ASK_AGAIN => self.ask()?,
                 None => {}
             }
-            if received.is_none() {
+            if left.is_zero() {
                 break;
             }
         }

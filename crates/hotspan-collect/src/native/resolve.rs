@@ -31,7 +31,15 @@ pub(crate) struct Resolver {
     listed: bool,
     entries: Vec<PythonEntry>,
     page: Box<[u8; 4096]>,
+    pub(crate) losses: StackLosses,
+}
+
+/// What was lost of stacks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StackLosses {
+    /// Native stacks that could not be followed to their beginning.
     pub(crate) broken: u64,
+    /// Python frames whose code was gone.
     pub(crate) unreadable: u64,
 }
 
@@ -50,8 +58,7 @@ impl Resolver {
             listed: false,
             entries: vec![PythonEntry::default(); PYTHON_FRAMES],
             page: Box::new([0; 4096]),
-            broken: 0,
-            unreadable: 0,
+            losses: StackLosses::default(),
         }
     }
 
@@ -157,7 +164,7 @@ impl Resolver {
         if self.native {
             let followed = self.follow(registers, stack);
             is_whole = followed.is_whole;
-            self.broken += u64::from(!is_whole);
+            self.losses.broken += u64::from(!is_whole);
             native.extend(call.map(|call| (kernel(rows, call), Role::Plain)));
             for address in followed.addresses {
                 native.push(self.function(rows, address));
@@ -224,7 +231,7 @@ impl Resolver {
                         first_line: frame.first_line,
                         is_python: true,
                     })),
-                    None => self.unreadable += 1,
+                    None => self.losses.unreadable += 1,
                 }
             }
             if entry.is_entry {

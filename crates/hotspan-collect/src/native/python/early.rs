@@ -11,8 +11,8 @@ use crate::native::memory;
 use crate::native::slots::PythonEntry;
 
 /// How many pieces, and how many bytes in all, are copied for one sample.
-const MOST_PIECES: usize = 64;
-const MOST_BYTES: usize = 32 * 1024;
+const MOST_PIECES: usize = 320;
+const MOST_BYTES: usize = 128 * 1024;
 /// Longer tables of lines are cut; what lies beyond has the first line of its function.
 const LONGEST_TABLE: usize = 4 * 1024;
 /// Enough for most names and paths.
@@ -76,14 +76,27 @@ impl Pieces {
         self.bytes.get(self.used - length..self.used)
     }
 
-    /// What was copied from an address on, at most so much.
+    /// Gives back what is not needed of the last piece.
+    fn shorten_last(&mut self, most: usize) {
+        if let Some((_, at, length)) = self.count.checked_sub(1).and_then(|last| self.places.get_mut(last)) {
+            *length = most.min(*length);
+            self.used = *at + *length;
+        }
+    }
+
+    /// What was copied from an address on, at most so much. A neighbour's piece may hold the beginning of it.
     pub(super) fn get(&self, address: usize, most: usize) -> Option<&[u8]> {
         let places = self.places.get(..self.count)?;
-        // The last piece that begins there is the longest.
-        places.iter().rev().find_map(|&(start, at, length)| {
+        let held = places.iter().filter_map(|&(start, at, length)| {
             let offset = address.checked_sub(start).filter(|&offset| offset < length)?;
             self.bytes.get(at + offset..(at + offset).checked_add(most)?.min(at + length))
-        })
+        });
+        held.max_by_key(|bytes| bytes.len())
+    }
+
+    /// Whether a piece was copied from exactly there.
+    fn has(&self, address: usize) -> bool {
+        self.places.get(..self.count).unwrap_or_default().iter().any(|&(start, ..)| start == address)
     }
 
     /// Copies what the collector will need for frames whose code it does not know. Safe in a signal handler.
@@ -92,7 +105,7 @@ impl Pieces {
         for entry in entries {
             let is_new = entry.code != 0
                 && place(entry.code).load(Ordering::Relaxed) != entry.code
-                && self.get(entry.code, 1).is_none();
+                && !self.has(entry.code);
             // A set that is full leaves the frames further out to be read later.
             if is_new && self.code(interpreter, entry.code).is_none() && self.used + CODE_BYTES > MOST_BYTES {
                 break;
@@ -109,11 +122,13 @@ impl Pieces {
         let (name, file, lines) =
             (word(head, layout.code_name)?, word(head, layout.code_file)?, word(head, layout.code_lines)?);
         for text in [name, file] {
-            if self.get(text, 1).is_none() {
+            if !self.has(text) {
                 let length = word(self.copy(text, TEXT_BYTES)?, LENGTH)?;
                 // Up to four bytes a character, after at most 72 of description.
                 let whole = length.checked_mul(4)?.checked_add(72)?;
-                if whole > TEXT_BYTES && length > TEXT_BYTES - 72 {
+                if whole <= TEXT_BYTES {
+                    self.shorten_last(whole);
+                } else if length > TEXT_BYTES - 72 {
                     self.copy(text, whole.min(LONGEST_TEXT))?;
                 }
             }
@@ -172,6 +187,13 @@ mod tests {
         assert_eq!(Source::Copied(&pieces).bytes(address, text.len() + 1), None);
         assert_eq!(Source::Copied(&pieces).at_most(address + 27, 100).as_deref(), Some(&b"tten"[..]));
         assert_eq!(pieces.copy(8, 4).map(<[u8]>::len), Some(0), "nothing is there");
+        pieces.copy(address + 8, 20);
+        assert_eq!(pieces.get(address + 8, 20).map(<[u8]>::len), Some(20), "the piece that has all of it");
+        assert!(pieces.has(address + 8) && !pieces.has(address + 9));
+        pieces.clear();
+        pieces.copy(address, 10);
+        pieces.shorten_last(4);
+        assert_eq!((pieces.used, pieces.get(address, 10).map(<[u8]>::len)), (4, Some(4)));
         pieces.clear();
         assert_eq!(pieces.get(address, 1), None);
         assert_eq!(pieces.copy(address, MOST_BYTES + 1), None);
