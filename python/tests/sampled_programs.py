@@ -75,8 +75,8 @@ print("ready", flush=True)
 spins("the label")
 """
 
-# 30, 50 and 20 percent of its own processor time, in turns of 10 ms. At the end it tells how long each took by the clock,
-# waiting for a processor included, which on a busy machine is something else: what samples must agree with.
+# 30, 50 and 20 percent of its own processor time, in turns of 10 ms. At the end it tells how long each took by the
+# clock, waiting for a processor included, which on a busy machine is something else: what samples must agree with.
 SHARES = """
 import json, sys, time
 

@@ -120,7 +120,7 @@ def test_sampled_shares_are_true(python: Path, tmp_path: Path, hotspan_command: 
     )
     assert told.returncode == 0, told.stderr
     took = json.loads(told.stdout.splitlines()[-1])
-    counts = {name: 0 for name in took}
+    counts = dict.fromkeys(took, 0)
     for stack, count in collapsed(output):
         for name in took:
             counts[name] += count * any(frame.startswith(f"{name} (") for frame in stack)
@@ -164,10 +164,10 @@ def test_a_recording_that_is_killed_leaves_what_there_was(tmp_path: Path, hotspa
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             spool = tmp_path / "killed.svg.spool.hotspan"
             deadline = time.monotonic() + 30
-            grown = 0
+            grown = size = 0
             while grown < 3 and time.monotonic() < deadline:
                 time.sleep(0.3)
-                before = size if grown else 0
+                before = size
                 size = spool.stat().st_size if spool.exists() else 0
                 grown += size > before
             process.kill()
@@ -423,7 +423,10 @@ def test_the_live_screen_has_its_views_and_is_left_with_q() -> None:
         terminal.until(b"\x1b[J")
         narrow = terminal.until(b"\x1b[J").rpartition(b"\x1b[H")[2]
         assert narrow.count(b"\r\n") == 7
-        assert max(len(line.replace(b"\x1b[K", b"").replace(b"\x1b[J", b"")) for line in narrow.split(b"\r\n")) <= 40
+        assert (
+            max(len(line.replace(b"\x1b[K", b"").replace(b"\x1b[J", b"")) for line in narrow.split(b"\r\n"))
+            <= 40
+        )
         terminal.press(b"q")
         assert terminal.end() == 0
 

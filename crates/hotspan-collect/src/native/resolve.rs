@@ -14,9 +14,6 @@ use super::slots::{Copied, PYTHON_FRAMES, PythonEntry, Registers};
 use super::syscalls::Blocked;
 use super::unwind::{NativeStack, Unwinder};
 
-/// Frames of this file and those outside of it belong to hotspan and not to the program.
-const BOOTSTRAP: &str = "hotspan/_bootstrap.py";
-
 /// Turns samples into stacks. Belongs to the collector thread.
 pub(crate) struct Resolver {
     native: bool,
@@ -219,11 +216,9 @@ impl Resolver {
         let Some(interpreter) = self.interpreter else { return Vec::new() };
         let mut groups = Vec::new();
         let mut group = Vec::new();
-        let mut is_ours = false;
         for entry in entries {
-            if entry.code != 0 && !is_ours {
+            if entry.code != 0 {
                 match self.codes.frame(interpreter, entry, code) {
-                    Some(frame) if frame.file.ends_with(BOOTSTRAP) => is_ours = true,
                     Some(frame) => group.push(rows.frame(Frame {
                         name: frame.name,
                         file: frame.file,
