@@ -53,7 +53,7 @@ pub fn run(program: &OsString, arguments: &[OsString], options: Options) -> io::
     let command = words.collect::<Vec<_>>().join(" ");
     sampler.builder.metadata.set("command", &serde_json::Value::from(command).to_string());
     let status = launch::run(Command::new(program).args(arguments), options.interval, |process| {
-        sampler.round(process)
+        sampler.round(process);
     })?;
     Ok(Recording { status, builder: sampler.builder, rounds: sampler.rounds })
 }
