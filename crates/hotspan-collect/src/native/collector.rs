@@ -8,7 +8,8 @@ use std::time::Duration;
 use hotspan_store::{Loss, SampleState};
 
 use super::handler;
-use super::recorder::{Options, Shared};
+use super::options::Options;
+use super::recorder::Shared;
 use super::resolve::Resolver;
 use super::rows::{Rows, Sample, StackNumber};
 use super::slots::{self, STACK_BYTES};
