@@ -19,6 +19,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import results
+
+HEADING = "Sampling from within, with native frames, beside py-spy"
+LINES: list[str] = []
 TARGET = {100: 1.02, 1000: 1.10}
 
 # Python and, where it is installed, NumPy; `idle` further threads wait as those of a server do.
@@ -56,6 +60,12 @@ if sampler:
     took["samples"] = len(sampler.samples())
 print(json.dumps(took))
 """
+
+
+def say(line: str) -> None:
+    """Print a line, and keep it for the results."""
+    print(line, flush=True)
+    LINES.append(line)
 
 
 def run(prefix: list[str], rate: int, idle: int, amount: int) -> dict[str, float] | None:
@@ -100,7 +110,8 @@ def main() -> None:
                         rounds[name].append(took)
             report(rounds, idle)
     if not py_spy:
-        print("py-spy is not installed: left out")
+        say("py-spy is not installed: left out")
+    results.write_lines(HEADING, LINES[1:])
 
 
 def report(rounds: dict[str, list[dict[str, float]]], idle: int) -> None:
@@ -110,21 +121,20 @@ def report(rounds: dict[str, list[dict[str, float]]], idle: int) -> None:
         for name, all_of_it in rounds.items()
         if all_of_it
     }
-    print(f"\n{idle + 1} threads, {idle} of them waiting")
-    print(f"{'':24} {'work':>8} {'slower':>8} {'CPU of work':>12} {'CPU of all':>11} {'samples':>8}")
+    say("")
+    say(f"{idle + 1} threads, {idle} of them waiting")
+    say(f"{'':24} {'work':>8} {'slower':>8} {'CPU of work':>12} {'CPU of all':>11} {'samples':>8}")
     bare = best["nothing"]
     for name, all_of_it in rounds.items():
         if name not in best:
-            print(f"{name:24} could not run here")
+            say(f"{name:24} could not run here")
             continue
         took = best[name]
         samples = max(int(one["samples"]) for one in all_of_it)
         slower, cpu, everything = (took[key] / bare[key] - 1 for key in ("seconds", "cpu", "all"))
-        print(
-            f"{name:24} {took['seconds']:7.3f}s {slower:+8.1%} {cpu:+12.1%} {everything:+11.1%} {samples:8}"
-        )
+        say(f"{name:24} {took['seconds']:7.3f}s {slower:+8.1%} {cpu:+12.1%} {everything:+11.1%} {samples:8}")
     for rate, target in TARGET.items():
-        print(f"target: hotspan at {rate} Hz at most {target - 1:.0%} slower")
+        say(f"target: hotspan at {rate} Hz at most {target - 1:.0%} slower")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,21 @@
 """What sampling costs: hotspan record beside py-spy record, blocking (its default) and not, on the same program.
 
-For 2 and for 64 threads, at 100 and at 1,000 samples a second: how much slower the program gets, and how much of
-a processor the sampler takes. All in one run, in turns. Under two minutes.
+For 2 and for 64 threads, at 100 and at 1,000 samples a second: how much more processor time a unit of the program's
+work takes, how much longer it takes by the clock, and how much of a processor the sampler uses. All in turns, in slices
+short enough that what else the machine does spoils some and not all. About three minutes.
 
-Usage: python bench/sampler.py [--seconds 1.5] [--rounds 2]
+Usage: python bench/sampler.py [--seconds 1.2] [--rounds 3]
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import mmap
 import os
 import shutil
+import signal
 import statistics
 import struct
 import subprocess
@@ -53,7 +56,12 @@ while True:
     counter[:8] = struct.pack("q", done)
 """
 
-TITLE = "The sampler beside py-spy"
+HEADING = "The sampler beside py-spy"
+SLICE = 0.1
+# How much slower 100 samples a second may make a program with 64 threads.
+MOST_SLOWER = 0.02
+# Two measurements of the same thing differ by about this much.
+NOISE = 0.005
 LINES: list[str] = []
 
 
@@ -88,30 +96,97 @@ def samplers(rate: int, seconds: float, output: Path, pid: int) -> dict[str, lis
     }
 
 
-def measure(command: list[str] | None, counter: mmap.mmap, seconds: float) -> tuple[float, float]:
-    """Units of work a second, and the share of a processor the sampler took, while it samples."""
+def processor_time(pid: int) -> float:
+    """Seconds of processor time of a process so far, by its own clock: user and system, to the nanosecond."""
+    return time.clock_gettime((~pid << 3) | 2)
 
-    def work_and_time() -> tuple[int, float]:
-        return struct.unpack("q", counter[:8])[0], time.perf_counter()
 
-    def processor_time(pid: int) -> float:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+@dataclasses.dataclass
+class Cost:
+    """What was measured with one sampler: a slice each, and a round each for the sampler itself."""
 
-    process = None
+    processor: list[float] = dataclasses.field(default_factory=list)
+    clock: list[float] = dataclasses.field(default_factory=list)
+    sampler: list[float] = dataclasses.field(default_factory=list)
+
+    def of_work(self) -> tuple[float, float]:
+        """Processor time and time of a unit of work, as in the better slices: the others had company."""
+        return statistics.quantiles(self.processor, n=4)[0], statistics.quantiles(self.clock, n=4)[0]
+
+    def of_sampler(self) -> float:
+        """The share of a processor that the sampler takes."""
+        return statistics.median(self.sampler)
+
+
+def measure(command: list[str] | None, counter: mmap.mmap, seconds: float, pid: int, cost: Cost) -> None:
+    """Measure the program while a sampler, or nothing, is at work."""
+
+    def now() -> tuple[int, float, float]:
+        return struct.unpack("q", counter[:8])[0], processor_time(pid), time.perf_counter()
+
+    sampler = None
     if command is not None:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        go_first(process.pid)
+        sampler = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        go_first(sampler.pid)
         time.sleep(0.7)  # starting up is not sampling
-    used = processor_time(process.pid) if process else 0.0
-    before, begun = work_and_time()
-    time.sleep(seconds)
-    after, ended = work_and_time()
-    if process:
-        used = processor_time(process.pid) - used
-        process.terminate() if "hotspan" in str(process.args) else process.send_signal(2)
-        process.wait(timeout=60)
-    return (after - before) / (ended - begun), used / (ended - begun)
+    used = processor_time(sampler.pid) if sampler else 0.0
+    begun = time.perf_counter()
+    before = now()
+    while time.perf_counter() - begun < seconds:
+        time.sleep(SLICE)
+        after = now()
+        done = after[0] - before[0]
+        if done > 0:
+            cost.processor.append((after[1] - before[1]) / done)
+            cost.clock.append((after[2] - before[2]) / done)
+        before = after
+    if sampler:
+        took = time.perf_counter() - begun
+        cost.sampler.append((processor_time(sampler.pid) - used) / took)
+        sampler.send_signal(signal.SIGINT)
+        sampler.wait(timeout=90)
+
+
+def compare(
+    threads: int, rate: int, arguments: argparse.Namespace, counter: mmap.mmap, output: Path, pid: int
+) -> dict[str, Cost]:
+    """One row for each sampler, all measured in turns."""
+    commands = samplers(rate, arguments.seconds, output, pid)
+    costs = {name: Cost() for name in commands}
+    for _ in range(arguments.rounds):
+        for name, command in commands.items():
+            measure(command, counter, arguments.seconds, pid, costs[name])
+    alone = costs["nothing"].of_work()
+    theirs = costs["py-spy"].of_sampler()
+    for name, cost in costs.items():
+        if name == "nothing":
+            continue
+        processor, clock = (took / bare - 1 for took, bare in zip(cost.of_work(), alone, strict=True))
+        used = cost.of_sampler()
+        say(
+            f"{threads:7}  {rate:9}  {name:22}{processor:+11.1%}{clock:+12.1%}{used:17.1%}"
+            f"{used / theirs:14.2f}x"
+        )
+    return costs
+
+
+def judge(found: dict[tuple[int, int], dict[str, Cost]]) -> None:
+    """Hold what was found against what hotspan promises."""
+
+    def slower(case: tuple[int, int], name: str) -> float:
+        costs = found[case]
+        return costs[name].of_work()[0] / costs["nothing"].of_work()[0] - 1
+
+    def verdict(text: str, is_met: bool) -> None:
+        say(f"{text}: {'met' if is_met else 'missed'}")
+
+    say("")
+    busy = slower((64, 100), "hotspan")
+    verdict(f"64 threads, 100 samples a second: {busy:+.1%} (target {MOST_SLOWER:+.0%})", busy < MOST_SLOWER)
+    never = all(slower(case, "hotspan") <= slower(case, "py-spy") + NOISE for case in found)
+    verdict(f"never slows the program more than py-spy does, to {NOISE:.1%}", never)
+    cheaper = all(costs["hotspan"].of_sampler() < costs["py-spy"].of_sampler() for costs in found.values())
+    verdict("always takes less of a processor than py-spy", cheaper)
 
 
 def main() -> None:
@@ -119,10 +194,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=1.5, help="how long each measurement lasts")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1.2, help="how long each measurement lasts")
+    parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    say("threads  samples/s  sampler                 program slower by   processor used   of py-spy's")
+    say("                                          the program's work takes    the sampler takes")
+    say("threads  samples/s  sampler                 processor        time   of a processor    of py-spy's")
+    found: dict[tuple[int, int], dict[str, Cost]] = {}
     with tempfile.TemporaryDirectory() as folder:
         shared = Path(folder, "counter")
         shared.write_bytes(bytes(8))
@@ -134,35 +211,14 @@ def main() -> None:
                 go_first(target.pid)
                 time.sleep(0.5)
                 for rate in (100, 1000):
-                    compare(threads, rate, arguments, counter, Path(folder, "samples.txt"), target.pid)
+                    output = Path(folder, "samples.txt")
+                    found[threads, rate] = compare(threads, rate, arguments, counter, output, target.pid)
             finally:
                 target.kill()
                 target.wait()
         counter.close()
-    results.write_lines(TITLE, LINES)
-
-
-def compare(
-    threads: int, rate: int, arguments: argparse.Namespace, counter: mmap.mmap, output: Path, pid: int
-) -> None:
-    """One row for each sampler, all measured in turns."""
-    commands = samplers(rate, arguments.seconds, output, pid)
-    speeds: dict[str, list[float]] = {name: [] for name in commands}
-    used: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(arguments.rounds):
-        for name, command in commands.items():
-            speed, processor = measure(command, counter, arguments.seconds)
-            speeds[name].append(speed)
-            used[name].append(processor)
-    alone = max(speeds["nothing"])
-    theirs = statistics.mean(used["py-spy"])
-    for name in commands:
-        if name == "nothing":
-            continue
-        slower = (alone / max(speeds[name]) - 1) * 100
-        processor = statistics.mean(used[name])
-        ratio = f"{processor / theirs:.2f}x" if theirs else "-"
-        say(f"{threads:7}  {rate:9}  {name:22}  {slower:16.1f} %  {processor * 100:13.1f} %   {ratio:>11}")
+    judge(found)
+    results.write_lines(HEADING, LINES)
 
 
 if __name__ == "__main__":

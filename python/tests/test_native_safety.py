@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,21 +11,23 @@ from typing import Any
 import pytest
 
 import hotspan
-from conftest import REPOSITORY
-from native_programs import BURN, VERSIONS, interpreter, names, run
+from native_programs import BURN, VERSIONS, interpreter, run
 
 
-def bootstrap(
+def started(
     tmp_path: Path, *arguments: str | Path, python: Path | None = None, sampled: bool = True, **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program under the sampler, or as Python does."""
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "python")}
-    command = [str(python or sys.executable)]
+    """Run a program under the sampler, or as Python does; what hotspan itself says is left out."""
+    command: list[str | Path] = [python or sys.executable, *arguments]
     if sampled:
-        environment["HOTSPAN_SAMPLE"] = json.dumps({"path": str(tmp_path / "out.hotspan"), "rate": 500})
-        command += ["-m", "hotspan._bootstrap"]
-    defaults: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 60, "env": environment}
-    return subprocess.run([*command, *map(str, arguments)], check=False, **{**defaults, **options})
+        hotspan_command = Path(sys.executable).with_name("hotspan")
+        record = [hotspan_command, "record", "--native", "-r", "500", "-o", tmp_path / "out.hotspan"]
+        command = [*record, "--", *command]
+    defaults: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 60}
+    done = subprocess.run([str(word) for word in command], check=False, **{**defaults, **options})
+    lines = done.stderr.splitlines(keepends=True)
+    done.stderr = "".join(line for line in lines if not line.startswith(("wrote ", "note: ")))
+    return done
 
 
 def recorded(tmp_path: Path) -> list[list[str]]:
@@ -68,7 +68,7 @@ def test_programs_behave_as_without_it(name: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(AWKWARD[name] + "\n")
     bare, sampled = (
-        bootstrap(tmp_path, script, "a", "-b", sampled=sampled, input="text\n", cwd=tmp_path)
+        started(tmp_path, script, "a", "-b", sampled=sampled, input="text\n", cwd=tmp_path)
         for sampled in (False, True)
     )
     assert (sampled.returncode, sampled.stdout) == (bare.returncode, bare.stdout)
@@ -86,7 +86,7 @@ def test_every_python_runs_programs_unchanged(version: str, tmp_path: Path) -> N
     script.write_text(
         BURN + "def work():\n    burn(0.1)\nwork()\nimport sys\nprint(sys.argv, __file__)\n1 / 0\n"
     )
-    bare, sampled = (bootstrap(tmp_path, script, "x", python=python, sampled=way) for way in (False, True))
+    bare, sampled = (started(tmp_path, script, "x", python=python, sampled=way) for way in (False, True))
     assert (sampled.returncode, sampled.stdout, sampled.stderr) == (bare.returncode, bare.stdout, bare.stderr)
     stacks = [stack for stack in recorded(tmp_path) if "burn" in stack]
     assert stacks
@@ -103,31 +103,15 @@ def test_every_python_runs_programs_unchanged(version: str, tmp_path: Path) -> N
     ],
 )
 def test_modules_and_code_run_too(arguments: list[str], tmp_path: Path) -> None:
-    bare, sampled = (bootstrap(tmp_path, *arguments, sampled=way, cwd=tmp_path) for way in (False, True))
+    bare, sampled = (started(tmp_path, *arguments, sampled=way, cwd=tmp_path) for way in (False, True))
     assert (sampled.returncode, sampled.stdout, sampled.stderr) == (bare.returncode, bare.stdout, bare.stderr)
-
-
-def test_folders_and_missing_scripts(tmp_path: Path) -> None:
-    (tmp_path / "__main__.py").write_text("import sys\nprint('folder', sys.argv[1:])\n")
-    assert bootstrap(tmp_path, tmp_path, "x").stdout == "folder ['x']\n"
-    missing = bootstrap(tmp_path, "nowhere.py", cwd=tmp_path)
-    assert missing.returncode == 2
-    assert "can't open file" in missing.stderr
-    assert bootstrap(tmp_path).returncode == 1
 
 
 def test_a_killed_program_leaves_what_there_was(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(BURN + "import os\nburn(0.2)\ntime.sleep(1.5)\nburn(0.1)\nos.kill(os.getpid(), 9)\n")
-    assert bootstrap(tmp_path, script).returncode == -signal.SIGKILL
+    assert started(tmp_path, script).returncode == -signal.SIGKILL
     assert any("burn" in stack for stack in recorded(tmp_path))
-
-
-def test_a_setting_that_is_wrong_is_told_and_the_program_runs(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "python"), "HOTSPAN_SAMPLE": "{"}
-    done = bootstrap(tmp_path, "-c", "print(1)", env=environment)
-    assert (done.returncode, done.stdout) == (0, "1\n")
-    assert "hotspan: not sampling" in done.stderr
 
 
 def test_signals_of_the_program_keep_working() -> None:
@@ -297,13 +281,3 @@ print(max(sum(f.name == "deep" for f in x.frames) for x in s.samples()) > 300, "
     )
     done = run(program)
     assert done.stdout == "True True True\n", done.stdout + done.stderr
-
-
-def test_samples_have_no_frames_of_the_sampler(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(BURN + "burn(0.2)\n")
-    bootstrap(tmp_path, script)
-    rows = hotspan._core.sample_stacks(hotspan._core.open(str(tmp_path / "out.hotspan")))
-    files = {frame[1] for row in rows for frame in row[5]}
-    assert not any("_bootstrap.py" in file or "runpy" in file for file in files)
-    assert names({"frames": [{"name": "a.b"}]}) == ["b"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,19 +10,26 @@ from typing import Any
 import pytest
 
 import hotspan
-from native_programs import BURN, VERSIONS, interpreter, names, run, samples, weight
+from native_programs import BURN, PRINT, VERSIONS, interpreter, names, run, samples, weight
 
+# At the end it tells how long each part took by the clock, waiting for a processor included: what samples stand for.
 SPLIT = (
     BURN
     + """
-import hotspan
+import json, sys, hotspan
 
-def thirty(): burn(0.3)
-def fifty(): burn(0.5)
-def twenty(): burn(0.2)
+def thirty(): burn(0.3 * scale)
+def fifty(): burn(0.5 * scale)
+def twenty(): burn(0.2 * scale)
 
+scale = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+took = {}
 with hotspan.sample(rate=1000) as s:
-    thirty(); fifty(); twenty()
+    for part in (thirty, fifty, twenty):
+        begun = time.perf_counter()
+        part()
+        took[part.__name__] = time.perf_counter() - begun
+print(json.dumps(took))
 """
 )
 
@@ -57,12 +65,42 @@ def python(request: pytest.FixtureRequest) -> Path:
 
 
 def test_shares_are_those_of_the_program(python: Path) -> None:
-    rows = [row for row in samples(SPLIT, python=python) if row["state"] == "running"]
-    total = weight(rows)
-    for function, share in {"thirty": 0.3, "fifty": 0.5, "twenty": 0.2}.items():
-        seen = weight([row for row in rows if function in names(row)]) / total
-        # A busy machine gives each function more or less waiting for a processor, which counts.
-        assert abs(seen - share) < 0.12, (function, seen)
+    done = run(SPLIT + PRINT, "5" if python == Path(sys.executable) else "1", python=python)
+    assert done.returncode == 0, done.stderr
+    took, rows = map(json.loads, done.stdout.splitlines())
+    seen = {function: weight([row for row in rows if function in names(row)]) for function in took}
+    shares = {function: time / sum(seen.values()) for function, time in seen.items()}
+    truth = {function: time / sum(took.values()) for function, time in took.items()}
+    assert shares == pytest.approx(truth, abs=0.03)
+    assert sum(seen.values()) == pytest.approx(sum(took.values()), rel=0.05)
+
+
+def test_code_that_dies_at_once_has_its_name(python: Path, tmp_path: Path) -> None:
+    # The code of a module is gone as soon as it has run.
+    for number in range(100):
+        module = tmp_path / f"brief_{number}.py"
+        module.write_text("total = 0\nfor number in range(30_000):\n    total += number\n")
+    program = """
+import json, sys, hotspan
+sys.path.insert(0, sys.argv[1])
+with hotspan.sample(rate=1000) as s:
+    for number in range(100):
+        __import__(f"brief_{number}")
+print(json.dumps(s.trace.losses))
+"""
+    done = run(program + PRINT, str(tmp_path), python=python)
+    assert done.returncode == 0, done.stderr
+    losses, rows = map(json.loads, done.stdout.splitlines())
+    assert "unreadable_frame" not in losses
+    innermost = [
+        frame
+        for row in rows
+        for frame in [next((frame for frame in row["frames"] if frame["kind"] == "python"), None)]
+        if frame is not None and "brief_" in frame["file"]
+    ]
+    assert len(innermost) > 20
+    assert {frame["name"] for frame in innermost} == {"<module>"}
+    assert {frame["line"] for frame in innermost} <= {1, 2, 3}
 
 
 def test_stacks_are_whole_and_in_order(python: Path) -> None:

@@ -1,7 +1,10 @@
 //! Functions and lines by the samples they were met in: own and total time.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use hashbrown::{HashMap, HashSet};
-use hotspan_store::{Duration, FrameId, StackId, Trace};
+use hotspan_store::{Duration, FrameId, Ident, StackId, Trace, TrackId};
 
 use crate::report::{Cell, Column, Table};
 
@@ -96,6 +99,42 @@ impl SampledTimes {
     }
 }
 
+/// How busy a thread was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// The thread's name and number.
+    pub name: String,
+    /// The weight of its samples.
+    pub busy: Duration,
+    /// The weight of those while it held the interpreter's lock.
+    pub gil: Duration,
+}
+
+/// The threads that have samples, the busiest first.
+#[must_use]
+pub fn thread_times(trace: &Trace) -> Vec<ThreadTime> {
+    let mut times: BTreeMap<TrackId, (Duration, Duration)> = BTreeMap::new();
+    for sample in trace.profile().samples.rows() {
+        let (busy, gil) = times.entry(sample.track).or_default();
+        *busy += sample.weight;
+        if sample.gil {
+            *gil += sample.weight;
+        }
+    }
+    let name = |track: TrackId| {
+        let track = trace.track(track);
+        let name = track.name.map_or("", |name| trace.str(name));
+        match track.ident {
+            Ident::Int(number) => format!("{name} ({number})"),
+            Ident::Text(text) => format!("{name} ({})", trace.str(text)),
+        }
+    };
+    let mut rows: Vec<_> =
+        times.into_iter().map(|(track, (busy, gil))| ThreadTime { name: name(track), busy, gil }).collect();
+    rows.sort_by_key(|thread| Reverse(thread.busy));
+    rows
+}
+
 /// The weight of the samples of each stack, in the order of stacks.
 fn by_stack(trace: &Trace) -> Vec<(StackId, Duration)> {
     let mut weights: HashMap<StackId, Duration> = HashMap::new();
@@ -109,7 +148,7 @@ fn by_stack(trace: &Trace) -> Vec<(StackId, Duration)> {
 
 #[cfg(test)]
 mod tests {
-    use hotspan_store::{FrameKind, FrameRow, Ident, SampleRow, SampleState, Timestamp, TraceBuilder};
+    use hotspan_store::{FrameKind, FrameRow, SampleRow, SampleState, Timestamp, TraceBuilder};
 
     use super::*;
 
@@ -142,5 +181,24 @@ mod tests {
         lines.add(&trace, true);
         assert_eq!(lines.rows().len(), 4);
         assert_eq!(lines.report().rows.len(), 4);
+    }
+
+    #[test]
+    fn threads_are_as_busy_as_their_samples() {
+        let mut builder = TraceBuilder::new();
+        let name = builder.intern("worker");
+        for (thread, gil) in [(7, true), (8, false), (7, false)] {
+            let track = builder.track(Ident::Int(1), Ident::Int(thread));
+            builder.track_mut(track).name = Some(name);
+            let (time, weight, state) = (Timestamp(0), Duration(10), SampleState::Running);
+            builder.push_sample(SampleRow { time, track, stack: StackId::NONE, weight, state, gil });
+        }
+        let row = |name: &str, busy, gil| ThreadTime {
+            name: name.to_owned(),
+            busy: Duration(busy),
+            gil: Duration(gil),
+        };
+        let expected = [row("worker (7)", 20, 10), row("worker (8)", 10, 0)];
+        assert_eq!(thread_times(&builder.finish()), expected);
     }
 }

@@ -21,6 +21,7 @@ pub mod native;
 mod own_file;
 mod own_threads;
 pub mod process_memory;
+pub mod process_tree;
 #[cfg(target_os = "linux")]
 pub mod sampler;
 #[cfg(target_os = "linux")]

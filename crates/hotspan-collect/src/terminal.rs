@@ -18,6 +18,8 @@ impl RawTerminal {
             }
             let before = settings;
             settings.c_lflag &= !(libc::ICANON | libc::ECHO);
+            // Stopped with Ctrl-Z, the screen would stay in the way of the shell.
+            settings.c_cc[libc::VSUSP] = libc::_POSIX_VDISABLE;
             libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &raw const settings);
             Self { before: Some(before) }
         }

@@ -71,6 +71,7 @@ losses! {
     UnmatchedEnd: "unmatched_end", Loss, "end events without a beginning";
     MissedSamples: "missed_samples", Loss, "moments at which no sample was taken because the sampler was busy or had no processor";
     FailedSamples: "failed_samples", Loss, "samples of threads that could not be read because the process changed meanwhile";
+    UnseenProcesses: "unseen_processes", Loss, "child processes that ended before one look into them";
     UnfinishedSpan: "unfinished_span", Repair, "spans without an end, closed at the last moment of the trace";
     RepairedString: "repaired_string", Repair, "strings with unescaped quotes, backslashes or control characters, read as meant";
     InvalidUtf8: "invalid_utf8", Repair, "strings with bytes that are not UTF-8, shown as U+FFFD";

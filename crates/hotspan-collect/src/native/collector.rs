@@ -8,7 +8,8 @@ use std::time::Duration;
 use hotspan_store::{Loss, SampleState};
 
 use super::handler;
-use super::recorder::{Options, Shared};
+use super::options::Options;
+use super::recorder::Shared;
 use super::resolve::Resolver;
 use super::rows::{Rows, Sample, StackNumber};
 use super::slots::{self, STACK_BYTES};
@@ -118,8 +119,9 @@ impl Collector {
         self.threads.clear();
         self.take_slots(&mut rows);
         rows.lose(Loss::MissedSample, slots::MISSED.swap(0, Ordering::AcqRel));
-        rows.lose(Loss::BrokenStack, std::mem::take(&mut self.resolver.broken));
-        rows.lose(Loss::UnreadableFrame, std::mem::take(&mut self.resolver.unreadable));
+        let losses = std::mem::take(&mut self.resolver.losses);
+        rows.lose(Loss::BrokenStack, losses.broken);
+        rows.lose(Loss::UnreadableFrame, losses.unreadable);
     }
 
     /// Samples of running threads.
@@ -190,9 +192,12 @@ impl Collector {
         }
         let Some(blocked) = thread.blocked() else { return };
         let (state, call) = blocked.reason();
+        let losses = self.resolver.losses;
         let stack = self.waiting_stack(rows, thread, &blocked, call);
         // It may have woken up while its stack was read.
-        if let Some(stack) = stack.filter(|_| thread.is_still()) {
+        if !thread.is_still() {
+            self.resolver.losses = losses;
+        } else if let Some(stack) = stack {
             let weight = std::mem::take(&mut thread.waited);
             thread.open = Some(push_wait(rows, thread.number, since, stack, weight, state));
         }

@@ -100,6 +100,7 @@ unsafe fn fill(slot: *mut Copied, generation: u64, info: *mut libc::siginfo_t, c
         slot.stack_length = unsafe { memory::copy_from(from, slot.stack.as_mut_ptr(), STACK_BYTES) };
     }
     slot.python_count = 0;
+    slot.code.clear();
     slot.has_gil = false;
     slot.has_python = false;
     // SAFETY: set once to a leaked box.
@@ -111,6 +112,7 @@ unsafe fn fill(slot: *mut Copied, generation: u64, info: *mut libc::siginfo_t, c
         let stack = slot.stack.get(..slot.stack_length).unwrap_or_default();
         let mut window = MemoryWindow::new(stack, slot.registers.stack as usize, &mut slot.window);
         slot.python_count = walk(&interpreter.layout, thread, &mut window, &mut slot.python);
+        slot.code.fill(interpreter, slot.python.get(..slot.python_count).unwrap_or_default());
     }
 }
 

@@ -28,6 +28,7 @@ mod library;
 mod memory;
 mod merge;
 mod names;
+mod options;
 mod python;
 mod recorder;
 mod resolve;
@@ -40,5 +41,6 @@ mod timer;
 mod unwind;
 
 pub use error::SampleError;
-pub use recorder::{Options, Rate, Recorder, Stopped};
+pub use options::{Options, Rate};
+pub use recorder::{Recorder, Stopped};
 pub use symbols::FunctionNames;

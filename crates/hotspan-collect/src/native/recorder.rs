@@ -16,6 +16,7 @@ use super::SampleError;
 use super::collector::Collector;
 use super::handler;
 use super::memory;
+use super::options::Options;
 use super::python::Interpreter;
 use super::rows::{AddedSpan, Rows};
 use super::slots;
@@ -24,55 +25,6 @@ use crate::clock::{ClockStart, Ticks};
 
 /// How often what was gathered goes to the spool.
 const SPOOL_EVERY: Duration = Duration::from_secs(1);
-
-/// Samples a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate(u32);
-
-impl Rate {
-    /// A rate between 1 and 10,000 samples a second.
-    ///
-    /// # Errors
-    /// When it is not.
-    pub fn new(per_second: u32) -> Result<Self, SampleError> {
-        if (1..=10_000).contains(&per_second) {
-            Ok(Self(per_second))
-        } else {
-            Err(SampleError::Rate(per_second))
-        }
-    }
-
-    /// Samples a second.
-    #[must_use]
-    pub fn per_second(self) -> u32 {
-        self.0
-    }
-
-    /// The time between samples.
-    #[must_use]
-    pub fn period(self) -> Duration {
-        Duration::from_secs(1) / self.0
-    }
-}
-
-/// What to record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// How often.
-    pub rate: Rate,
-    /// Native frames too, not only Python's.
-    pub native: bool,
-    /// Threads that wait too, not only those that run.
-    pub waiting: bool,
-    /// Leave the names of functions in large libraries to [`super::FunctionNames`], after the program.
-    pub names_later: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { rate: Rate(100), native: true, waiting: true, names_later: false }
-    }
-}
 
 /// What the recorder and its collector thread share.
 pub(crate) struct Shared {
@@ -324,7 +276,7 @@ fn describe(builder: &mut TraceBuilder, options: Options) {
     let name = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
     let name = builder.intern(name.trim_end());
     builder.process_mut(process).name = Some(name);
-    builder.metadata.set("sampler_rate", &options.rate.0.to_string());
+    builder.metadata.set("sampler_rate", &options.rate.per_second().to_string());
 }
 
 /// The collector's own processor time, so that reports can tell what sampling cost.
@@ -381,6 +333,7 @@ fn stop_after_fork() {
 mod tests {
     use hotspan_store::{SampleState, Trace};
 
+    use super::super::options::Rate;
     use super::*;
 
     #[inline(never)]

@@ -8,15 +8,12 @@ use hashbrown::HashMap;
 use super::handler;
 use super::memory;
 use super::merge::{Role, merge};
-use super::python::{CodeNames, Interpreter, MemoryWindow, walk};
+use super::python::{CodeNames, Interpreter, MemoryWindow, Pieces, walk};
 use super::rows::{Frame, FrameNumber, Rows, StackNumber};
 use super::slots::{Copied, PYTHON_FRAMES, PythonEntry, Registers};
 use super::symbols::nameless;
 use super::syscalls::Blocked;
 use super::unwind::{NativeStack, Unwinder};
-
-/// Frames of this file and those outside of it belong to hotspan and not to the program.
-const BOOTSTRAP: &str = "hotspan/_bootstrap.py";
 
 /// Turns samples into stacks. Belongs to the collector thread.
 pub(crate) struct Resolver {
@@ -33,7 +30,15 @@ pub(crate) struct Resolver {
     listed: bool,
     entries: Vec<PythonEntry>,
     page: Box<[u8; 4096]>,
+    pub(crate) losses: StackLosses,
+}
+
+/// What was lost of stacks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StackLosses {
+    /// Native stacks that could not be followed to their beginning.
     pub(crate) broken: u64,
+    /// Python frames whose code was gone.
     pub(crate) unreadable: u64,
 }
 
@@ -46,15 +51,14 @@ impl Resolver {
             names_later,
             unwinder: native.then(Unwinder::new),
             interpreter,
-            codes: CodeNames::default(),
+            codes: CodeNames::new(),
             functions: HashMap::new(),
             changes: 0,
             python_threads: HashMap::new(),
             listed: false,
             entries: vec![PythonEntry::default(); PYTHON_FRAMES],
             page: Box::new([0; 4096]),
-            broken: 0,
-            unreadable: 0,
+            losses: StackLosses::default(),
         }
     }
 
@@ -71,7 +75,7 @@ impl Resolver {
     pub(crate) fn running(&mut self, rows: &mut Rows, slot: &Copied) -> Option<StackNumber> {
         let entries = slot.python.get(..slot.python_count).unwrap_or_default();
         let stack = slot.stack.get(..slot.stack_length).unwrap_or_default();
-        self.stack(rows, &slot.registers, stack, entries, None)
+        self.stack(rows, &slot.registers, stack, (entries, Some(&slot.code)), None)
     }
 
     /// The stack of a waiting thread, which stays as it is while it is read.
@@ -99,7 +103,7 @@ impl Resolver {
         let stack = buffer.get(..length).unwrap_or_default();
         let entries = self.walk(python, stack, blocked.stack as usize);
         let call = call.filter(|_| self.native);
-        let found = self.stack(rows, &registers, stack, &entries, call);
+        let found = self.stack(rows, &registers, stack, (&entries, None), call);
         self.entries = entries;
         found
     }
@@ -108,7 +112,7 @@ impl Resolver {
     /// are whole count.
     pub(crate) fn deaf(&mut self, rows: &mut Rows, python: Option<usize>) -> Option<StackNumber> {
         let entries = self.walk(python, &[], 0);
-        let groups = self.python(rows, &entries);
+        let groups = self.python(rows, &entries, None);
         self.entries = entries;
         let mut frames: Vec<FrameNumber> = groups.into_iter().flatten().collect();
         if frames.is_empty() {
@@ -151,16 +155,16 @@ impl Resolver {
         rows: &mut Rows,
         registers: &Registers,
         stack: &[u8],
-        entries: &[PythonEntry],
+        (entries, code): (&[PythonEntry], Option<&Pieces>),
         call: Option<&'static str>,
     ) -> Option<StackNumber> {
-        let groups = self.python(rows, entries);
+        let groups = self.python(rows, entries, code);
         let mut native = Vec::new();
         let mut is_whole = false;
         if self.native {
             let followed = self.follow(registers, stack);
             is_whole = followed.is_whole;
-            self.broken += u64::from(!is_whole);
+            self.losses.broken += u64::from(!is_whole);
             native.extend(call.map(|call| (kernel(rows, call), Role::Plain)));
             for address in followed.addresses {
                 native.push(self.function(rows, address));
@@ -208,15 +212,18 @@ impl Resolver {
     }
 
     /// Python frames in groups, one for each call of the evaluation loop, innermost first.
-    fn python(&mut self, rows: &mut Rows, entries: &[PythonEntry]) -> Vec<Vec<FrameNumber>> {
+    fn python(
+        &mut self,
+        rows: &mut Rows,
+        entries: &[PythonEntry],
+        code: Option<&Pieces>,
+    ) -> Vec<Vec<FrameNumber>> {
         let Some(interpreter) = self.interpreter else { return Vec::new() };
         let mut groups = Vec::new();
         let mut group = Vec::new();
-        let mut is_ours = false;
         for entry in entries {
-            if entry.code != 0 && !is_ours {
-                match self.codes.frame(interpreter, entry) {
-                    Some(frame) if frame.file.ends_with(BOOTSTRAP) => is_ours = true,
+            if entry.code != 0 {
+                match self.codes.frame(interpreter, entry, code) {
                     Some(frame) => group.push(rows.frame(Frame {
                         name: frame.name,
                         file: frame.file,
@@ -224,7 +231,7 @@ impl Resolver {
                         first_line: frame.first_line,
                         is_python: true,
                     })),
-                    None => self.unreadable += 1,
+                    None => self.losses.unreadable += 1,
                 }
             }
             if entry.is_entry {

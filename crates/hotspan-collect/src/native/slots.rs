@@ -4,6 +4,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use super::python::Pieces;
+
 /// How much of a thread's stack is copied.
 pub(crate) const STACK_BYTES: usize = 64 * 1024;
 /// How many Python frames are copied.
@@ -61,6 +63,8 @@ pub(crate) struct Copied {
     pub(crate) python_count: usize,
     pub(crate) stack_length: usize,
     pub(crate) python: [PythonEntry; PYTHON_FRAMES],
+    /// Code objects that may be gone when the collector comes.
+    pub(crate) code: Pieces,
     /// Room for the handler to read frames of the interpreter by the page.
     pub(crate) window: [u8; 4096],
     pub(crate) stack: [u8; STACK_BYTES],

@@ -1,21 +1,20 @@
 //! Memory over time of a command and all its children, as the kernel tells it. No process is ever stopped.
 //!
-//! [`run`] starts the command, samples its tree of processes until it ends, and hands its signals on; [`tree`] finds the
-//! processes; [`signals`] does the handing on. What was sampled becomes counters in a trace, one track a process.
+//! [`run`] has the command started and samples its tree of processes until it ends; [`tree`] finds the processes. What was
+//! sampled becomes counters in a trace, one track a process.
 
-mod signals;
 mod tree;
 
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder};
 use tree::{Reading, Tree};
+
+use crate::launch;
 
 /// The category of the counters.
 pub const CATEGORY: &str = "process_memory";
@@ -44,34 +43,24 @@ pub struct Recording {
     pub rounds: u64,
 }
 
-impl Recording {
-    /// The exit code that stands for how the command ended; as shells do, 128 and the signal that killed it.
-    #[must_use]
-    pub fn exit_code(&self) -> u8 {
-        let code = self.status.code().or_else(|| self.status.signal().map(|signal| 128 + signal));
-        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-    }
-}
-
 /// Runs a command and samples its memory until it ends.
 ///
 /// # Errors
 /// When the command cannot be started.
 pub fn run(program: &OsString, arguments: &[OsString], options: Options) -> io::Result<Recording> {
-    let forwarding = signals::Forwarding::begin();
-    let child = Command::new(program).args(arguments).spawn()?;
-    forwarding.to(child.id());
-    let mut sampler = Sampler::new(child.id(), options);
+    let mut sampler = Sampler::new(options);
     let words = std::iter::once(program).chain(arguments).map(|word| word.to_string_lossy());
     let command = words.collect::<Vec<_>>().join(" ");
     sampler.builder.metadata.set("command", &serde_json::Value::from(command).to_string());
-    let status = sampler.until_end(child)?;
-    drop(forwarding);
+    let status = launch::run(Command::new(program).args(arguments), options.interval, |process| {
+        sampler.round(process);
+    })?;
     Ok(Recording { status, builder: sampler.builder, rounds: sampler.rounds })
 }
 
 struct Sampler {
-    tree: Tree,
+    /// Known from the first round on.
+    tree: Option<Tree>,
     options: Options,
     builder: TraceBuilder,
     started: Instant,
@@ -79,44 +68,19 @@ struct Sampler {
 }
 
 impl Sampler {
-    fn new(root: u32, options: Options) -> Self {
+    fn new(options: Options) -> Self {
         let mut builder = TraceBuilder::new();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         builder.clock.base_unix = i64::try_from(now.as_nanos()).ok();
         builder.source.format = "hotspan memory".to_owned();
-        Self {
-            tree: Tree::new(root, options.children, options.proportional),
-            options,
-            builder,
-            started: Instant::now(),
-            rounds: 0,
-        }
-    }
-
-    fn until_end(&mut self, mut child: Child) -> io::Result<ExitStatus> {
-        let (sender, ended) = channel();
-        let waiter = std::thread::spawn(move || sender.send(child.wait()));
-        let mut next = Instant::now();
-        let status = loop {
-            self.round();
-            // Rounds that are late are left out rather than made up for.
-            next = (next + self.options.interval).max(Instant::now());
-            match ended.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok(status) => break status,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    break Err(io::Error::other("lost sight of the command"));
-                }
-            }
-        };
-        let _ = waiter.join();
-        status
+        Self { tree: None, options, builder, started: Instant::now(), rounds: 0 }
     }
 
     /// Looks at every process once; all get the same time, so that they can be added up.
-    fn round(&mut self) {
+    fn round(&mut self, root: u32) {
         let time = Timestamp(i64::try_from(self.started.elapsed().as_nanos()).unwrap_or(i64::MAX));
-        let readings = self.tree.read();
+        let Options { children, proportional, .. } = self.options;
+        let readings = self.tree.get_or_insert_with(|| Tree::new(root, children, proportional)).read();
         self.rounds += 1;
         for reading in &readings {
             self.add(time, reading);

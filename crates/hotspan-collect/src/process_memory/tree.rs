@@ -8,6 +8,7 @@ use std::collections::btree_map::Entry;
 use std::fs;
 
 use crate::lines::page_size;
+use crate::process_tree::ProcessNumber;
 
 /// The memory of a process at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Tree {
         if self.children {
             let mut waiting: Vec<u32> = self.known.keys().copied().collect();
             while let Some(pid) = waiting.pop() {
-                for child in children(pid) {
+                for ProcessNumber(child) in ProcessNumber(pid).children() {
                     if let Entry::Vacant(place) = self.known.entry(child) {
                         place.insert(None);
                         waiting.push(child);
@@ -71,16 +72,6 @@ impl Tree {
         });
         readings
     }
-}
-
-/// The children of all threads of a process.
-fn children(pid: u32) -> Vec<u32> {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let lists =
-        threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
 }
 
 fn identity(pid: u32) -> Option<Known> {

@@ -1,4 +1,7 @@
 //! Functions met in stacks, read once: the cache of code objects.
+//!
+//! A frame may be read while it goes, and its code object with it. Where there is none any more, the last one known at
+//! that place is the one the frame ran.
 
 use hashbrown::HashMap;
 
@@ -69,14 +72,9 @@ impl Codes {
         let epoch = self.epoch;
         let known = self.codes.get(&code).map(|known| (known.checked, known.fingerprint));
         if known.is_none_or(|(checked, _)| checked != epoch) {
-            let header = memory.bytes(code, interpreter.layout.code_length())?;
-            let fingerprint = fingerprint(&header, interpreter);
-            if known.is_some_and(|(_, known)| known == fingerprint) {
-                if let Some(known) = self.codes.get_mut(&code) {
-                    known.checked = epoch;
-                }
-            } else {
-                self.read(memory, interpreter, code, &header, fingerprint)?;
+            let outcome = self.compare(memory, interpreter, code, known.map(|(_, fingerprint)| fingerprint));
+            if known.is_none() {
+                outcome?;
             }
         }
         let known = self.codes.get(&code).ok_or_else(|| memory.unreadable("a function"))?;
@@ -90,6 +88,29 @@ impl Codes {
         // Before its first instruction a function is at its first line.
         let offset = u32::try_from(offset).unwrap_or(0);
         Ok((known.function, known.lines.at(offset)))
+    }
+
+    /// Compares a code object with what is known of it, and reads it where it is another one.
+    fn compare(
+        &mut self,
+        memory: &Memory,
+        interpreter: &Interpreter,
+        code: Address,
+        known: Option<[u64; 4]>,
+    ) -> Result<(), SamplerError> {
+        let header = memory.bytes(code, interpreter.layout.code_length())?;
+        let kind = Address(word_at(&header, interpreter.layout.object_type));
+        if interpreter.code_type.is_some_and(|code_type| code_type != kind) {
+            return Err(memory.unreadable("a code object"));
+        }
+        let fingerprint = fingerprint(&header, interpreter);
+        if known != Some(fingerprint) {
+            return self.read(memory, interpreter, code, &header, fingerprint);
+        }
+        if let Some(known) = self.codes.get_mut(&code) {
+            known.checked = self.epoch;
+        }
+        Ok(())
     }
 
     fn read(

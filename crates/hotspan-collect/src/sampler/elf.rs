@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn finds_symbols_of_the_c_library_and_refuses_other_files() {
-        let own = super::super::memory::ProcessNumber(std::process::id());
+        let own = crate::process_tree::ProcessNumber::own();
         let mappings = super::super::maps::mapped_files(own).unwrap();
         let library = mappings.iter().find(|mapping| mapping.path.contains("libc.so")).unwrap();
         let found = symbols(Path::new(&library.path), &["getpid", "no_such_function"]).unwrap();

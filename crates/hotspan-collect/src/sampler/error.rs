@@ -1,6 +1,6 @@
 //! What can go wrong while sampling, and what to do about it.
 
-use super::memory::ProcessNumber;
+use crate::process_tree::ProcessNumber;
 
 /// Why a process cannot be sampled.
 #[derive(Debug, thiserror::Error)]

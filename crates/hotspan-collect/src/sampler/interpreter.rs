@@ -6,7 +6,8 @@ use super::elf;
 use super::error::SamplerError;
 use super::layout::Layout;
 use super::maps::{Mapping, mapped_files, seen_from_here};
-use super::memory::{Address, Memory, ProcessNumber};
+use super::memory::{Address, Memory};
+use crate::process_tree::ProcessNumber;
 
 /// A version of Python 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +36,8 @@ pub struct Interpreter {
     pub file: String,
     pub(super) runtime: Address,
     pub(super) layout: Layout,
+    /// The type that every code object has, where the file tells.
+    pub(super) code_type: Option<Address>,
 }
 
 impl Interpreter {
@@ -52,11 +55,13 @@ impl Interpreter {
         }
         for mapping in candidates(&mappings) {
             let path = seen_from_here(process, &mapping.path);
-            let Ok(found) = elf::symbols(&path, &["_PyRuntime", "Py_Version"]) else { continue };
+            let Ok(found) = elf::symbols(&path, &["_PyRuntime", "Py_Version", "PyCode_Type"]) else {
+                continue;
+            };
             let place = |symbol: elf::Symbol| {
                 if symbol.absolute { Address(symbol.offset) } else { mapping.base.plus(symbol.offset) }
             };
-            let [Some(runtime), version] = found[..] else { continue };
+            let [Some(runtime), version, code_type] = found[..] else { continue };
             let runtime = place(runtime);
             let version = match version {
                 Some(symbol) => Some(exact_version(memory.word(place(symbol))?)),
@@ -64,7 +69,8 @@ impl Interpreter {
             };
             let Some(version) = version else { continue };
             let layout = Layout::of(version, runtime, &memory)?;
-            return Ok(Self { version, file: mapping.path.clone(), runtime, layout });
+            let (file, code_type) = (mapping.path.clone(), code_type.map(place));
+            return Ok(Self { version, file, runtime, layout, code_type });
         }
         let reason = "no file mapped in it has the symbol _PyRuntime".to_owned();
         Err(SamplerError::NotPython { process, reason })

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::error::SamplerError;
-use super::memory::{Address, ProcessNumber};
+use super::memory::Address;
+use crate::process_tree::ProcessNumber;
 
 /// A file, mapped.
 #[derive(Clone, Debug)]

@@ -1,19 +1,9 @@
 //! The memory of another process: many pieces in one system call, never stopping it.
 
-use std::fmt;
 use std::io;
 
 use super::error::{SamplerError, not_permitted};
-
-/// A process of the operating system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProcessNumber(pub u32);
-
-impl fmt::Display for ProcessNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use crate::process_tree::ProcessNumber;
 
 /// A place in the memory of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,12 +2,13 @@
 //!
 //! [`Reader`] walks the interpreter's own structures in the memory of the process (CPython 3.8 to 3.14) and is the
 //! [`Walker`] that everything else uses. [`Recording`] takes samples on a [`Schedule`] and turns them into rows of a
-//! trace; [`ProcessTree`] finds children; [`locals`] shows the variables of a frame. Which functions cost the most is for
+//! trace; [`locals`] shows the variables of a frame. Which functions cost the most is for
 //! the analyses to say.
 
 mod code;
 mod elf;
 mod error;
+mod family;
 mod interpreter;
 mod layout;
 mod lines;
@@ -19,20 +20,19 @@ mod objects;
 mod reader;
 mod recording;
 mod schedule;
-pub mod signals;
 mod spans;
 mod state;
-mod tree;
+mod target;
 
+pub use crate::process_tree::ProcessNumber;
 pub use code::{Function, FunctionId};
 pub use error::SamplerError;
 pub use interpreter::{Interpreter, PythonVersion};
-pub use memory::{Address, ProcessNumber};
+pub use memory::Address;
 pub use reader::Reader;
 pub use recording::{Recording, SampleOptions, Totals};
 pub use schedule::Schedule;
 pub use state::ThreadNumber;
-pub use tree::ProcessTree;
 
 use hotspan_store::SampleState;
 

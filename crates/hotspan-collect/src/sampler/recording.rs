@@ -1,26 +1,30 @@
 //! A recording: samples of a process, and of its children where asked for, as rows of a trace.
+//!
+//! With a spool the rows go to a file as they come, so that memory does not grow and a crash leaves what there was.
 
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hashbrown::HashMap;
-use hotspan_store::{
-    Clock, FrameId, FrameKind, FrameRow, Ident, Loss, SampleRow, StackId, Timestamp, Trace, TraceBuilder,
-    TrackId,
-};
+use hotspan_store::file::{FileError, Writer};
+use hotspan_store::{Clock, Loss, Losses, Timestamp, Trace, TraceBuilder};
 
-use super::code::FunctionId;
 use super::error::SamplerError;
-use super::memory::ProcessNumber;
+use super::family::Family;
 use super::reader::Reader;
 use super::schedule::Schedule;
-use super::state::ThreadNumber;
-use super::tree::ProcessTree;
+use super::target::{Moment, Target};
 use super::{ThreadSample, Walker};
+use crate::process_tree::ProcessNumber;
 
-/// How often children are looked for.
-const CHILDREN_AGAIN: Duration = Duration::from_millis(250);
+/// How often rows go to the spool, and how many may wait for it.
+const SPOOL_EVERY: Duration = Duration::from_secs(1);
+const SPOOL_ROWS: u64 = 1 << 16;
 /// After so many failures in a row a process is looked at anew: it may have become another program.
 const PATIENCE: u32 = 20;
+/// Children become another program all the time, right after they are made.
+const PATIENCE_WITH_CHILDREN: u32 = 3;
 /// How long a process that was just started may take to become Python.
 const STARTUP: Duration = Duration::from_secs(5);
 
@@ -52,49 +56,29 @@ pub struct Totals {
     pub active: u64,
 }
 
-/// What tells threads apart; Python's own numbers are used again.
-type ThreadKey = (u64, Option<ThreadNumber>);
-
-/// A thread whose samples are kept.
-#[derive(Debug)]
-struct KnownThread {
-    track: TrackId,
-    stack: StackId,
-    name: String,
-}
-
-/// One process being recorded.
-#[derive(Debug)]
-struct Target {
-    process: ProcessNumber,
-    reader: Reader,
-    failures: u32,
-    frames: HashMap<(FunctionId, u32), FrameId>,
-    threads: HashMap<ThreadKey, KnownThread>,
-}
-
-impl Target {
-    fn attach(process: ProcessNumber) -> Result<Self, SamplerError> {
-        let reader = Reader::attach(process)?;
-        Ok(Self { process, reader, failures: 0, frames: HashMap::new(), threads: HashMap::new() })
-    }
-}
+/// The file that grows with the recording.
+type Spool = Writer<File>;
 
 /// A recording in progress.
-#[derive(Debug)]
 pub struct Recording {
     options: SampleOptions,
-    root: ProcessNumber,
     targets: Vec<Target>,
-    /// Descendants that are not Python, or not ours to read, and when to look at them again.
-    others: HashMap<ProcessNumber, Instant>,
+    /// The process and its descendants, where they are recorded too.
+    family: Option<Family>,
     builder: TraceBuilder,
+    spool: Option<Spool>,
+    spooled: (Instant, u64),
     schedule: Schedule,
     started: Instant,
     unix: i64,
-    children_at: Instant,
     samples: Vec<ThreadSample>,
     totals: Totals,
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 impl Recording {
@@ -124,7 +108,7 @@ impl Recording {
                     return Ok(Self::new(process, None, options));
                 }
                 Err(SamplerError::NotPython { .. } | SamplerError::Unreadable { .. })
-                    if begun.elapsed() < STARTUP && is_alive(process) =>
+                    if begun.elapsed() < STARTUP && process.is_alive() =>
                 {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -138,14 +122,14 @@ impl Recording {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
         let mut recording = Self {
             options,
-            root,
             targets: Vec::new(),
-            others: HashMap::new(),
+            family: options.subprocesses.then(|| Family::of(root)),
             builder: TraceBuilder::new(),
+            spool: None,
+            spooled: (now, 0),
             schedule: Schedule::every(options.period),
             started: now,
             unix,
-            children_at: now,
             samples: Vec::new(),
             totals: Totals::default(),
         };
@@ -166,6 +150,16 @@ impl Recording {
         self.builder.clock = Clock { origin: 0, base_unix: Some(self.unix) };
         self.builder.metadata.set("hotspan.sampling", &options.to_string());
         "sampling".clone_into(&mut self.builder.source.format);
+    }
+
+    /// Writes rows to a new file as they come from now on, instead of keeping them. [`Self::finish_spool`] completes it.
+    ///
+    /// # Errors
+    /// When the file exists already or cannot be written.
+    pub fn spool_to(&mut self, path: &Path) -> Result<(), FileError> {
+        let file = File::create_new(path)?;
+        self.spool = Some(Writer::create(file)?);
+        Ok(())
     }
 
     /// What has been recorded so far.
@@ -202,24 +196,26 @@ impl Recording {
         if tick.late * 2 > self.schedule.period() {
             self.builder.losses.add(Loss::LateSamples, None);
         }
-        if self.options.subprocesses && now >= self.children_at {
-            self.children_at = now + CHILDREN_AGAIN;
-            self.find_children(now);
-        }
+        self.find_children(now);
+        let moment = Moment {
+            time: Timestamp(now.duration_since(self.started).as_nanos() as i64),
+            weight: hotspan_store::Duration(tick.weight.as_nanos() as i64),
+        };
         self.totals.looks += 1;
         self.totals.threads = 0;
         let (held, active) = (self.totals.gil_held, self.totals.active);
         let mut targets = std::mem::take(&mut self.targets);
-        targets.retain_mut(|target| self.look(target, now));
+        targets.retain_mut(|target| self.look(target, moment));
         self.targets = targets;
         // Several processes count as one look.
         self.totals.gil_held = self.totals.gil_held.min(held + 1);
         self.totals.active = self.totals.active.min(active + 1);
-        !self.targets.is_empty() || (self.options.subprocesses && is_alive(self.root))
+        self.write_to_spool(now);
+        !self.targets.is_empty() || self.family.as_ref().is_some_and(Family::is_alive)
     }
 
     /// Looks at one process. `false` when it is gone.
-    fn look(&mut self, target: &mut Target, now: Instant) -> bool {
+    fn look(&mut self, target: &mut Target, moment: Moment) -> bool {
         let mut samples = std::mem::take(&mut self.samples);
         let outcome = target.reader.walk(&mut samples);
         let alive = match outcome {
@@ -232,7 +228,7 @@ impl Recording {
                 self.totals.gil_held += u64::from(samples.iter().any(|sample| sample.gil));
                 self.totals.active += u64::from(samples.iter().any(|sample| !sample.state.is_idle()));
                 for sample in &samples {
-                    self.keep(target, sample, now);
+                    self.keep(target, sample, moment);
                 }
                 true
             }
@@ -240,123 +236,76 @@ impl Recording {
             Err(_) => {
                 self.builder.losses.add(Loss::FailedSamples, None);
                 target.failures += 1;
-                target.failures < PATIENCE || self.look_anew(target)
+                target.failures < self.patience() || self.look_anew(target)
             }
         };
         self.samples = samples;
         alive
     }
 
+    fn patience(&self) -> u32 {
+        if self.family.is_some() { PATIENCE_WITH_CHILDREN } else { PATIENCE }
+    }
+
     /// A process that cannot be read any more may have become another program.
     fn look_anew(&mut self, target: &mut Target) -> bool {
         match Target::attach(target.process) {
             Ok(fresh) => *target = fresh,
-            Err(SamplerError::Unreadable { .. }) if is_alive(target.process) => target.failures = 0,
+            Err(SamplerError::Unreadable { .. }) if target.process.is_alive() => target.failures = 0,
             Err(_) => return false,
         }
         true
     }
 
-    fn keep(&mut self, target: &mut Target, sample: &ThreadSample, now: Instant) {
+    fn keep(&mut self, target: &mut Target, sample: &ThreadSample, moment: Moment) {
         let wanted = (self.options.idle || !sample.state.is_idle()) && (!self.options.gil_only || sample.gil);
-        let key = (sample.ident, sample.number);
-        let known =
-            target.threads.get(&key).map(|known| (known.track, known.stack, known.name == sample.name));
-        // The stack of a thread that was not kept for a while is found again when it is.
-        if !wanted {
-            if sample.changed && known.is_some() {
-                target.threads.remove(&key);
-            }
-            return;
+        if wanted {
+            target.keep(sample, moment, &mut self.builder);
+            self.totals.samples += 1;
+        } else {
+            target.skip(sample);
         }
-        let (track, stack) = match known {
-            Some((track, stack, true)) if !sample.changed => (track, stack),
-            Some((track, _, true)) => (track, self.stack(target, sample)),
-            _ => (self.track(target.process, sample), self.stack(target, sample)),
-        };
-        match target.threads.get_mut(&key) {
-            Some(known) if known.name == sample.name => known.stack = stack,
-            _ => {
-                target.threads.insert(key, KnownThread { track, stack, name: sample.name.clone() });
-            }
-        }
-        if sample.unsteady {
-            self.builder.losses.add(Loss::UnsteadySamples, None);
-        }
-        self.totals.samples += 1;
-        self.builder.push_sample(SampleRow {
-            time: Timestamp(now.duration_since(self.started).as_nanos() as i64),
-            track,
-            stack,
-            weight: hotspan_store::Duration(self.schedule.period().as_nanos() as i64),
-            state: sample.state.0,
-            gil: sample.gil,
-        });
     }
 
-    fn stack(&mut self, target: &mut Target, sample: &ThreadSample) -> StackId {
-        let mut stack = StackId::NONE;
-        for frame in sample.frames.iter().rev() {
-            let key = (frame.function, frame.line);
-            let id = match target.frames.get(&key) {
-                Some(&id) => id,
-                None => {
-                    let function = target.reader.function(frame.function);
-                    let row = FrameRow {
-                        name: self.builder.intern(&function.name),
-                        file: self.builder.intern(&function.file),
-                        line: frame.line,
-                        first_line: function.first_line,
-                        kind: FrameKind::Python,
-                    };
-                    let id = self.builder.frame(row);
-                    target.frames.insert(key, id);
-                    id
-                }
-            };
-            stack = self.builder.stack(stack, id);
-        }
-        stack
-    }
-
-    fn track(&mut self, process: ProcessNumber, sample: &ThreadSample) -> TrackId {
-        let number = sample.number.map_or(sample.ident as i64, |number| i64::from(number.0));
-        let process_ident = Ident::Int(i64::from(process.0));
-        let track = self.builder.track(process_ident, Ident::Int(number));
-        let name = self.builder.intern(&sample.name);
-        self.builder.track_mut(track).name = Some(name);
-        let process_id = self.builder.process(process_ident);
-        if self.builder.process_mut(process_id).name.is_none() {
-            let name = self.builder.intern(&command_line(process));
-            self.builder.process_mut(process_id).name = Some(name);
-        }
-        track
-    }
-
+    /// Begins to sample processes that have come.
     fn find_children(&mut self, now: Instant) {
-        const OTHERS_AGAIN: Duration = Duration::from_secs(2);
-        let living = ProcessTree::below(self.root).descendants();
-        self.others.retain(|process, _| living.contains(process));
-        for process in living {
-            let known = self.targets.iter().any(|target| target.process == process)
-                || self.others.get(&process).is_some_and(|&again| now < again);
-            if !known {
-                match Target::attach(process) {
-                    Ok(target) => self.targets.push(target),
-                    // A child is another program, or not yet what it will be.
-                    Err(_) => {
-                        let first = !self.others.contains_key(&process);
-                        let pause = if first { CHILDREN_AGAIN } else { OTHERS_AGAIN };
-                        self.others.insert(process, now + pause);
-                    }
+        let Some(family) = &mut self.family else { return };
+        let targets = &self.targets;
+        let is_sampled = |process| targets.iter().any(|target| target.process == process);
+        for process in family.candidates(now, is_sampled) {
+            match Target::attach(process) {
+                Ok(target) => {
+                    family.forget(process);
+                    self.targets.push(target);
                 }
+                Err(error) => family.refuse(process, now, &error),
             }
         }
-        if self.targets.iter().all(|target| target.process != self.root)
-            && let Ok(target) = Target::attach(self.root)
-        {
-            self.targets.insert(0, target);
+        let unseen = family.take_unseen();
+        if unseen > 0 {
+            self.builder.losses.add_many(Loss::UnseenProcesses, unseen, None);
         }
+    }
+
+    fn write_to_spool(&mut self, now: Instant) {
+        let Some(spool) = &mut self.spool else { return };
+        let (last, samples) = self.spooled;
+        if now.saturating_duration_since(last) >= SPOOL_EVERY || self.totals.samples - samples >= SPOOL_ROWS {
+            self.spooled = (now, self.totals.samples);
+            // A full disk ends the file where it is: the writer gives up, and says so at the end.
+            let _ = spool.append(&mut self.builder);
+        }
+    }
+
+    /// Completes the spool; what was lost is the answer, and `None` where there is no spool.
+    ///
+    /// # Errors
+    /// When it could not be written to its end. What is in it can be read.
+    pub fn finish_spool(mut self) -> Result<Option<Losses>, FileError> {
+        let Some(spool) = self.spool.take() else { return Ok(None) };
+        let losses = self.builder.losses.clone();
+        spool.finish(&mut self.builder)?;
+        Ok(Some(losses))
     }
 
     /// What was recorded.
@@ -370,22 +319,9 @@ impl Recording {
     pub fn take(&mut self) -> Trace {
         let builder = std::mem::take(&mut self.builder);
         for target in &mut self.targets {
-            target.frames.clear();
-            target.threads.clear();
+            target.forget_rows();
         }
         self.describe(None);
         builder.finish()
     }
-}
-
-/// Whether a process lives; one that waits to be collected by its parent does not.
-fn is_alive(process: ProcessNumber) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, after)| !after.starts_with(['Z', 'X']))
-}
-
-fn command_line(process: ProcessNumber) -> String {
-    let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    let line = String::from_utf8_lossy(&line).replace('\0', " ");
-    line.trim_end().to_owned()
 }

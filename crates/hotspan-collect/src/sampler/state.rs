@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use hotspan_store::SampleState;
 
-use super::memory::ProcessNumber;
+use crate::process_tree::ProcessNumber;
 
 /// A thread of the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,6 +12,7 @@ pub mod memory_svg;
 pub mod mprof;
 pub mod prof;
 pub mod speedscope;
+mod xml_text;
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -7,6 +7,7 @@ mod chrome_events;
 mod compression;
 mod corpus;
 mod lprof;
+mod mutations;
 mod prof;
 mod real_traces;
 mod stacks;

@@ -1,21 +1,12 @@
 //! Files of stacks: collapsed and speedscope, read, written, and their fuzzers' corpora.
 
-use std::path::Path;
-
 use hotspan_formats::export::collapsed::COLLAPSED;
 use hotspan_formats::export::speedscope::Speedscope;
 use hotspan_formats::{EXPORTERS, Exporter};
 use hotspan_store::{Loss, Trace, first_difference};
 
+use crate::mutations::{corpus, for_each_mutation};
 use crate::read;
-
-fn corpus(name: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(!paths.is_empty());
-    paths.into_iter().map(|path| std::fs::read(path).unwrap()).collect()
-}
 
 fn written(trace: &Trace, exporter: &dyn Exporter) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -102,15 +93,8 @@ fn exercise(content: &[u8]) {
 
 #[test]
 fn the_corpora_and_their_mutations_are_read_without_a_panic() {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below.max(1) as u64) as usize
-    };
-    let pieces = [
-        &b";"[..],
+    const PIECES: [&[u8]; 14] = [
+        b";",
         b" ",
         b"\n",
         b"(",
@@ -125,26 +109,9 @@ fn the_corpora_and_their_mutations_are_read_without_a_panic() {
         b"null",
         b"99999999999",
     ];
-    for content in corpus("collapsed").into_iter().chain(corpus("speedscope")) {
-        exercise(&content);
-        for _ in 0..100 {
-            let mut content = content.clone();
-            for _ in 0..=random(3) {
-                let at = random(content.len());
-                match random(3) {
-                    0 => content.truncate(at),
-                    1 => {
-                        let piece = pieces[random(pieces.len())];
-                        content.splice(at..at, piece.iter().copied());
-                    }
-                    _ => {
-                        if let Some(byte) = content.get_mut(at) {
-                            *byte ^= 1 << random(8);
-                        }
-                    }
-                }
-            }
-            exercise(&content);
-        }
+    for name in ["collapsed", "speedscope"] {
+        let contents = corpus(name);
+        contents.iter().for_each(|content| exercise(content));
+        for_each_mutation(&contents, 100, &PIECES, exercise);
     }
 }

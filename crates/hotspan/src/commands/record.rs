@@ -1,26 +1,25 @@
 //! `hotspan record`: samples of a Python program, running already or started here, as a report or a trace.
 //!
-//! Sampling itself is in `hotspan-collect`; what is written is an exporter's business.
+//! Sampling itself is in `hotspan-collect`; [`output`] decides what is written, and an exporter writes it.
+
+mod output;
+mod spool;
 
 use std::ffi::OsString;
-use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use hotspan_analyze::{ShowOptions, TreeOptions, call_tree};
-use hotspan_collect::sampler::{ProcessNumber, Recording, SampleOptions, SamplerError, signals};
-use hotspan_formats::export::collapsed::Collapsed;
-use hotspan_formats::export::flamegraph::Flamegraph;
-use hotspan_formats::{EXPORTERS, Exporter, save};
-use hotspan_store::Trace;
+use hotspan_collect::launch::{self, Program, Signals};
+use hotspan_collect::sampler::{ProcessNumber, Recording, SampleOptions, SamplerError};
 
 use crate::commands::record_memory::{self, MemoryArguments};
 use crate::commands::tree;
 use crate::error::CommandError;
-use crate::present;
 use crate::progress::say;
+use output::{Format, format_of, output_path, refuse_early, write};
+use spool::Spool;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,27 +30,6 @@ Examples:
   hotspan record --native -o profile.svg -- python train.py # C and C++ frames too
   hotspan record --memory -o memory.svg -- python train.py # memory over time, a plot
   hotspan record -s -t -f speedscope -o p.json -- python train.py   # with children, threads apart";
-
-/// What is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// An interactive flame graph (SVG)
-    Flamegraph,
-    /// Stacks with counts, a line each: py-spy's raw format
-    #[value(alias = "raw")]
-    Collapsed,
-    /// For https://www.speedscope.app
-    Speedscope,
-    /// A Chrome trace, for Perfetto
-    #[value(alias = "chrometrace")]
-    Chrome,
-    /// For pstats, snakeviz and gprof2dot
-    Pstats,
-    /// hotspan's own file: nothing is lost, and all commands open it
-    Hotspan,
-    /// The call tree as text
-    Tree,
-}
 
 /// Sample a Python program: where it spends its time, without changing or stopping it
 #[derive(Debug, clap::Args)]
@@ -124,12 +102,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     if arguments.native {
         return sample_native(arguments, format, output.as_deref());
     }
-    signals::listen();
     match arguments.pid {
         Some(pid) => {
-            let recording = Recording::attach(ProcessNumber(pid), options)?;
-            let trace = sample(recording, None, limit).finish();
-            write(arguments, format, output.as_deref(), &trace)
+            let signals = Signals::to_stop();
+            let mut recording = Recording::attach(ProcessNumber(pid), options)?;
+            let spool = Spool::beside(output.as_deref(), &mut recording)?;
+            sample(&mut recording, limit, |longest| Ok(signals.asked_to_stop(longest)))?;
+            drop(signals);
+            spool.write(recording, arguments, format, output.as_deref())
         }
         None => launch(arguments, options, limit, format, output.as_deref()),
     }
@@ -144,29 +124,10 @@ fn sample_native(arguments: &Arguments, format: Format, output: Option<&Path>) -
     let mut command = Command::new(program);
     let (trace, status) = super::run::sample_from_within(command.args(rest), arguments.rate, beside)?;
     write(arguments, format, output, &trace)?;
-    match hotspan_collect::launch::end_like(status) {
+    match launch::end_like(status) {
         0 => Ok(()),
         code => Err(CommandError::Ended(code)),
     }
-}
-
-/// What cannot be written is better said before hours of recording than after.
-fn refuse_early(format: Format, output: Option<&Path>) -> Result<(), CommandError> {
-    if format == Format::Pstats && listed("prof").is_none() {
-        return Err(CommandError::Usage("this hotspan cannot write pstats files of samples".to_owned()));
-    }
-    let folder = output.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
-    match (output, folder.map(std::fs::metadata)) {
-        (Some(path), Some(Err(error))) => {
-            Err(hotspan_formats::ExportError { path: path.to_owned(), error }.into())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// An exporter by its name.
-fn listed(name: &str) -> Option<&'static dyn Exporter> {
-    EXPORTERS.iter().find(|exporter| exporter.name() == name).copied()
 }
 
 /// Starts the program, samples it, and ends as it ended.
@@ -177,208 +138,68 @@ fn launch(
     format: Format,
     output: Option<&Path>,
 ) -> Result<(), CommandError> {
-    let [program, rest @ ..] = &arguments.command[..] else {
+    // Longer than this nobody waits in one go.
+    const LONG: Duration = Duration::from_secs(3600);
+    let [command, rest @ ..] = &arguments.command[..] else {
         return Err(CommandError::Usage("nothing to run after `--`".to_owned()));
     };
-    let start = |source| CommandError::Start { program: program.to_string_lossy().into_owned(), source };
-    let mut child = Command::new(program).args(rest).spawn().map_err(start)?;
-    let recording = match Recording::attach_to_new(ProcessNumber(child.id()), options) {
-        Ok(recording) => Some(recording),
+    let start = |source| CommandError::Start { program: command.to_string_lossy().into_owned(), source };
+    let mut program = Program::start(Command::new(command).args(rest)).map_err(start)?;
+    let mut recording = attach(&mut program, options)?;
+    let spool = recording.as_mut().map(|recording| Spool::beside(output, recording)).transpose();
+    // The program runs already: it goes on, and its end is waited for, whatever becomes of the recording.
+    if let (Some(recording), Ok(_)) = (&mut recording, &spool) {
+        sample(recording, limit, |longest| Ok(program.wait(longest)?.is_some()))?;
+    }
+    let status = loop {
+        if let Some(status) = program.wait(LONG)? {
+            break status;
+        }
+    };
+    drop(program);
+    match (recording, spool?) {
+        (Some(recording), Some(spool)) => spool.write(recording, arguments, format, output)?,
+        _ => say("note: nothing was recorded"),
+    }
+    match launch::end_like(status) {
+        0 => Ok(()),
+        code => Err(CommandError::Ended(code)),
+    }
+}
+
+/// Begins to record a program that was just started; what stands in the way is said, and the program goes on without.
+fn attach(program: &mut Program, options: SampleOptions) -> Result<Option<Recording>, CommandError> {
+    match Recording::attach_to_new(ProcessNumber(program.id()), options) {
+        Ok(recording) => return Ok(Some(recording)),
         // It ended before it could be looked at; how it ended is what counts.
-        Err(SamplerError::NoProcess(_)) => None,
-        Err(error) if matches!(child.try_wait(), Ok(Some(_))) => {
+        Err(SamplerError::NoProcess(_)) => {}
+        Err(error) if program.wait(Duration::ZERO)?.is_some() => {
             say(&format!("note: the program ended before it could be sampled ({error})"));
-            None
         }
         Err(error) => {
             say(&format!("note: not sampled: {error}"));
             if let Some(hint) = error.hint() {
                 say(&format!("hint: {hint}"));
             }
-            None
         }
-    };
-    let trace = recording.map(|recording| sample(recording, Some(&mut child), limit).finish());
-    // After the time is up the program goes on without us, and its signals still reach it.
-    let status = wait(&mut child)?;
-    match trace {
-        Some(trace) => write(arguments, format, output, &trace)?,
-        None => say("note: nothing was recorded"),
     }
-    match exit_code(status) {
-        0 => Ok(()),
-        code => Err(CommandError::Ended(code)),
-    }
+    Ok(None)
 }
 
-fn wait(child: &mut Child) -> Result<ExitStatus, CommandError> {
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        pass_on(child);
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// A signal sent to us alone is meant for the program; one from the keyboard it has got itself.
-fn pass_on(child: &Child) {
-    if let Some((signal, true)) = signals::take() {
-        signals::send(ProcessNumber(child.id()), signal);
-    }
-}
-
-/// As a shell tells it: 128 and the signal for one that was killed.
-fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-}
-
-/// Samples until the program ends, the time is up or someone asks to stop.
-fn sample(mut recording: Recording, mut child: Option<&mut Child>, limit: Option<Duration>) -> Recording {
-    // Signals must be noticed soon even when samples are rare.
-    const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+/// Samples until the time is up, there is nothing left to sample, or `wait` says that it is over.
+fn sample(
+    recording: &mut Recording,
+    limit: Option<Duration>,
+    mut wait: impl FnMut(Duration) -> io::Result<bool>,
+) -> io::Result<()> {
     let begun = Instant::now();
     loop {
-        let mut wait = recording.wait();
-        while !wait.is_zero() {
-            std::thread::sleep(wait.min(LONGEST_SLEEP));
-            if over(&mut child, begun, limit) {
-                return recording;
-            }
-            wait = recording.wait();
+        let left = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(begun.elapsed()));
+        if wait(recording.wait().min(left))? || left.is_zero() {
+            return Ok(());
         }
-        if over(&mut child, begun, limit) || !recording.sample() {
-            return recording;
+        if recording.wait().is_zero() && !recording.sample() {
+            return Ok(());
         }
     }
-}
-
-fn over(child: &mut Option<&mut Child>, begun: Instant, limit: Option<Duration>) -> bool {
-    let stop = match child {
-        Some(child) => {
-            pass_on(child);
-            matches!(child.try_wait(), Ok(Some(_)))
-        }
-        None => signals::take().is_some(),
-    };
-    stop || limit.is_some_and(|limit| begun.elapsed() >= limit)
-}
-
-fn format_of(output: Option<&Path>) -> Format {
-    let name = output.map(|path| path.display().to_string()).unwrap_or_default();
-    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    match name.rsplit('.').next() {
-        Some("hotspan") => Format::Hotspan,
-        Some("txt" | "folded" | "collapsed" | "raw") => Format::Collapsed,
-        Some("prof" | "pstats") => Format::Pstats,
-        Some("json") if name.ends_with(".speedscope.json") => Format::Speedscope,
-        Some("json") => Format::Chrome,
-        _ => Format::Flamegraph,
-    }
-}
-
-fn output_path(arguments: &Arguments, format: Format) -> Result<Option<PathBuf>, CommandError> {
-    match (&arguments.output, format) {
-        (Some(output), _) => Ok(Some(output.clone())),
-        (None, Format::Tree) => Ok(None),
-        (None, _) => {
-            let ending = match format {
-                Format::Collapsed => "txt",
-                Format::Speedscope => "speedscope.json",
-                Format::Chrome => "json",
-                Format::Pstats => "prof",
-                Format::Hotspan => "hotspan",
-                Format::Flamegraph | Format::Tree => "svg",
-            };
-            let what = match (arguments.pid, arguments.command.first()) {
-                (Some(pid), _) => pid.to_string(),
-                (None, Some(program)) => {
-                    Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned()
-                }
-                (None, None) => {
-                    return Err(CommandError::Usage("give --pid or a command after `--`".to_owned()));
-                }
-            };
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-            Ok(Some(PathBuf::from(format!("{what}-{}.{ending}", now.as_secs()))))
-        }
-    }
-}
-
-fn write(
-    arguments: &Arguments,
-    format: Format,
-    output: Option<&Path>,
-    trace: &Trace,
-) -> Result<(), CommandError> {
-    for loss in trace.losses().serious() {
-        say(&format!("note: {loss}"));
-    }
-    let samples = trace.profile().samples.len();
-    if samples == 0 {
-        say(
-            "note: no samples: the program was idle or ended at once (-i keeps samples of threads that wait)",
-        );
-    }
-    let options = TreeOptions {
-        lines: !arguments.function,
-        threads: arguments.threads,
-        busy_only: busy_only(arguments),
-    };
-    let (collapsed, flamegraph);
-    let exporter: Option<&dyn Exporter> = match format {
-        Format::Flamegraph => {
-            flamegraph = Flamegraph { options, title: Some(title(arguments)) };
-            Some(&flamegraph)
-        }
-        Format::Collapsed => {
-            collapsed = Collapsed { options };
-            Some(&collapsed)
-        }
-        Format::Speedscope => listed("speedscope"),
-        Format::Chrome => listed("chrome"),
-        Format::Hotspan => listed("hotspan"),
-        Format::Pstats => listed("prof"),
-        Format::Tree => return write_tree(arguments, output, trace),
-    };
-    let Some(exporter) = exporter else {
-        return Err(CommandError::Usage("this hotspan cannot write that format".to_owned()));
-    };
-    let Some(output) = output else { return Ok(()) };
-    save(trace, exporter, output)?;
-    say(&format!("wrote {} ({samples} samples)", output.display()));
-    Ok(())
-}
-
-/// From outside, threads that wait are left out while sampling; from within they are always seen.
-fn busy_only(arguments: &Arguments) -> bool {
-    arguments.native && !arguments.idle
-}
-
-fn title(arguments: &Arguments) -> String {
-    match arguments.pid {
-        Some(pid) => format!("process {pid}"),
-        None => {
-            let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy()).collect();
-            words.join(" ")
-        }
-    }
-}
-
-fn write_tree(arguments: &Arguments, output: Option<&Path>, trace: &Trace) -> Result<(), CommandError> {
-    let options = TreeOptions { lines: false, threads: arguments.threads, busy_only: busy_only(arguments) };
-    let show: ShowOptions = arguments.show.into();
-    let report = call_tree(trace, &options).report(&show);
-    match output {
-        Some(path) => {
-            let text = present::tree(&report, false);
-            std::fs::write(path, text).map_err(|error| {
-                CommandError::from(hotspan_formats::ExportError { path: path.to_owned(), error })
-            })?;
-            say(&format!("wrote {}", path.display()));
-        }
-        None => std::io::stdout().write_all(present::tree(&report, tree::colored()).as_bytes())?,
-    }
-    Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hotspan_analyze::process_memory::process_memory;
+use hotspan_collect::launch;
 use hotspan_collect::process_memory::{self, Options};
 use hotspan_formats::export::{chrome, hotspan, memory_svg, mprof};
 use hotspan_formats::{Exporter, save};
@@ -56,7 +57,7 @@ pub(crate) fn run(
     };
     let started = |source| CommandError::Start { program: program.to_string_lossy().into_owned(), source };
     let recording = process_memory::run(program, rest, options).map_err(started)?;
-    let code = recording.exit_code();
+    let status = recording.status;
     let rounds = recording.rounds;
     let trace = recording.builder.finish();
     save(&trace, exporter(output), output)?;
@@ -66,7 +67,10 @@ pub(crate) fn run(
         .peak
         .map_or_else(String::new, |(time, bytes)| format!("; peak {bytes} at {:.2} s", time.0 as f64 / 1e9));
     say(&format!("wrote {} ({rounds} samples{peak})", output.display()));
-    if code == 0 { Ok(()) } else { Err(CommandError::Ended(code)) }
+    match launch::end_like(status) {
+        0 => Ok(()),
+        code => Err(CommandError::Ended(code)),
+    }
 }
 
 /// The format that a name asks for; what comes after the last dot but a compression.

@@ -5,11 +5,13 @@
 //! chain of frames, [`CodeNames`] turns code objects into names and lines.
 
 mod code;
+mod early;
 mod interpreter;
 mod layout;
 mod lines;
 mod walk;
 
 pub(crate) use code::CodeNames;
+pub(crate) use early::Pieces;
 pub(crate) use interpreter::Interpreter;
 pub(crate) use walk::{MemoryWindow, walk};

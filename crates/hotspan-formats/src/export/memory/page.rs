@@ -9,6 +9,7 @@ use hotspan_analyze::{MemoryCategory, Series};
 use hotspan_store::{Bytes, Duration};
 use serde_json::json;
 
+use super::super::xml_text::escaped;
 use super::colour;
 
 const WIDTH: f64 = 1200.0;
@@ -44,7 +45,7 @@ s.addEventListener('pointermove',e=>{
 
 pub(super) fn write(timeline: &DeviceTimeline, output: &mut dyn Write) -> io::Result<()> {
     let series = timeline.series(WIDTH as usize);
-    let device = escape(&timeline.device.name());
+    let device = escaped(&timeline.device.name());
     let peak_time = Duration(timeline.peak_time.0);
     writeln!(
         output,
@@ -97,18 +98,18 @@ fn row(holder: &Holder) -> String {
     let mut stack = String::new();
     if let Some((top, rest)) = holder.stack.split_first() {
         let _ = match rest {
-            [] => write!(stack, "<code>{}</code>", escape(top)),
+            [] => write!(stack, "<code>{}</code>", escaped(top)),
             rest => write!(
                 stack,
                 "<details><summary><code>{}</code></summary><code>{}</code></details>",
-                escape(top),
-                escape(&rest.join("\n"))
+                escaped(top),
+                rest.iter().map(|line| escaped(line)).collect::<Vec<_>>().join("\n")
             ),
         };
     }
     format!(
         "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{stack}</td></tr>",
-        escape(operator),
+        escaped(operator),
         holder.category.title(),
         holder.bytes,
         holder.blocks
@@ -204,20 +205,6 @@ impl Picture {
         );
         svg
     }
-}
-
-fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            other => safe.push(other),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]

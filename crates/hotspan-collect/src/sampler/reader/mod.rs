@@ -2,6 +2,11 @@
 //!
 //! Most of a process is where it was a moment ago. So one system call fetches the thread states and those stretches of
 //! memory where the frames lay last time; what has moved is then read piece by piece. Code objects are read once.
+//! [`frames`] follows the frames of a thread, [`identity`] says which thread it is.
+
+mod frames;
+mod identity;
+mod known;
 
 use std::time::{Duration, Instant};
 
@@ -10,57 +15,24 @@ use hashbrown::HashMap;
 use super::code::{Codes, Function, FunctionId};
 use super::error::SamplerError;
 use super::interpreter::Interpreter;
-use super::layout::{FrameRoot, GilPlace, Layout};
-use super::memory::{Address, Memory, Piece, ProcessNumber, half_at, word_at};
-use super::names::thread_names;
-use super::spans::{Span, View, cover};
-use super::state::{StateFiles, ThreadNumber, system_name, thread_seen_from_here};
+use super::layout::GilPlace;
+use super::memory::{Address, Memory, Piece, word_at};
+use super::spans::{Span, View};
 use super::{Frame, Look, ThreadSample, ThreadState, Walker};
+use crate::process_tree::ProcessNumber;
+use frames::{RawFrame, guess, innermost_frame, read_frames};
+use known::Known;
 
 /// How often code objects are compared with what was read of them.
 const EPOCH: Duration = Duration::from_millis(100);
 /// How long the state of a thread whose stack does not move is believed.
 const STATE_BELIEVED: Duration = Duration::from_millis(50);
-/// How often names of threads are read again when one without a name appears.
-const NAMES_AGAIN: Duration = Duration::from_millis(200);
 const MOST_THREADS: usize = 1 << 14;
 const MOST_INTERPRETERS: usize = 64;
 const MOST_ROOTS: usize = 512;
-const DEEPEST: usize = 1 << 16;
 const ATTEMPTS: usize = 3;
 /// Threads whose files under `/proc` stay open between two looks.
 const FILES_KEPT: usize = 128;
-/// Owners of frames from here on are the interpreter itself.
-const FIRST_INNER_OWNER: u8 = 3;
-
-/// A frame before its function is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct RawFrame {
-    address: Address,
-    code: Address,
-    instruction: u64,
-}
-
-/// A thread met in the walk before.
-#[derive(Debug, Default)]
-struct Known {
-    address: Address,
-    number: Option<ThreadNumber>,
-    ident: u64,
-    /// The thread's number as Python has it; a new thread may get the memory of an old one.
-    python_number: u64,
-    name: String,
-    /// Whether the name is that of `threading`, which may not be loaded yet when a thread is first met.
-    named: bool,
-    raw: Vec<RawFrame>,
-    frames: Vec<Frame>,
-    spans: Vec<Span>,
-    files: StateFiles,
-    state: ThreadState,
-    looked: Option<Instant>,
-    /// Where its pieces begin in this walk, the thread's own state first, and how many there are.
-    pieces: (usize, usize),
-}
 
 /// Reads one process.
 #[derive(Debug)]
@@ -251,11 +223,20 @@ impl Reader {
         }
     }
 
+    /// Where a thread keeps the pointer to its innermost frame, as it was fetched; null where it was not.
+    fn frame_root(&self, index: usize) -> Address {
+        let (first, count) = self.threads[index].pieces;
+        let piece = self.pieces.get(first).filter(|piece| count > 0 && piece.read);
+        let at = |piece: &Piece| piece.at + self.interpreter.layout.thread_frame;
+        piece.map_or(Address(0), |piece| Address(word_at(&self.buffer, at(piece))))
+    }
+
     /// Reads the stack of one thread. Whether it stood still meanwhile is the answer.
     fn read_stack(&mut self, index: usize) -> Result<bool, SamplerError> {
         let layout = self.interpreter.layout;
         let (first, count) = self.threads[index].pieces;
         let address = self.threads[index].address;
+        let root = self.frame_root(index);
         let mut outcome = {
             let view = View { pieces: &self.pieces[first..first + count], buffer: &self.buffer };
             let raw = &mut self.scratch.raw;
@@ -280,7 +261,7 @@ impl Reader {
             }
             // Once more, all in one call, at the places just found.
             let Scratch { raw, places, spans, pieces, buffer, .. } = &mut self.scratch;
-            guess(&layout, &self.memory, address, raw, places, spans);
+            guess(&layout, root, raw, places, spans);
             pieces.clear();
             pieces.push(Piece { address, length: layout.thread_length(), at: 0, read: false });
             let mut at = layout.thread_length();
@@ -295,48 +276,6 @@ impl Reader {
         Ok(false)
     }
 
-    /// Names a thread that was not known before.
-    fn identify(&mut self, index: usize, state: Address, now: Instant) -> Result<(), SamplerError> {
-        let layout = self.interpreter.layout;
-        let process = self.memory.process;
-        let thread = &mut self.threads[index];
-        thread.ident = self.memory.word(thread.address.plus(layout.thread_ident as u64))?;
-        let number = match layout.thread_number {
-            Some(offset) => {
-                thread.python_number = self.memory.word(thread.address.plus(offset as u64))?;
-                thread.python_number as u32
-            }
-            None => number_of_pthread(&self.memory, Address(thread.ident)),
-        };
-        thread.number = thread_seen_from_here(process, ThreadNumber(number));
-        self.name(index, state, now);
-        Ok(())
-    }
-
-    /// Gives a thread the name it has in `threading`, or else in the operating system.
-    fn name(&mut self, index: usize, state: Address, now: Instant) {
-        let process = self.memory.process;
-        let thread = &mut self.threads[index];
-        if !self.names.contains_key(&thread.ident)
-            && self.named.is_none_or(|named| now.duration_since(named) > NAMES_AGAIN)
-        {
-            self.named = Some(now);
-            // Names are a kindness: without them there are still numbers.
-            self.names = thread_names(&self.memory, &self.interpreter, state).unwrap_or_default();
-        }
-        match self.names.get(&thread.ident) {
-            Some(name) => {
-                thread.name.clone_from(name);
-                thread.named = true;
-            }
-            None if thread.name.is_empty() => {
-                thread.name =
-                    thread.number.and_then(|number| system_name(process, number)).unwrap_or_default();
-            }
-            None => {}
-        }
-    }
-
     fn sample(
         &mut self,
         index: usize,
@@ -348,6 +287,7 @@ impl Reader {
         let steady = self.read_stack(index)?;
         let keep_files = self.threads.len() <= FILES_KEPT;
         let layout = self.interpreter.layout;
+        let root = self.frame_root(index);
         let thread = &mut self.threads[index];
         let raw = &mut self.scratch.raw;
         let changed = thread.raw != *raw;
@@ -365,7 +305,7 @@ impl Reader {
             std::mem::swap(&mut thread.raw, raw);
             if !same_places {
                 let places = &mut self.scratch.places;
-                guess(&layout, &self.memory, thread.address, &thread.raw, places, &mut thread.spans);
+                guess(&layout, root, &thread.raw, places, &mut thread.spans);
             }
         }
         let believed = thread.looked.is_some_and(|looked| now.duration_since(looked) < STATE_BELIEVED);
@@ -442,104 +382,4 @@ impl Walker for Reader {
     fn function(&self, id: FunctionId) -> &Function {
         self.codes.function(id)
     }
-}
-
-/// Where the frames may lie next time.
-fn guess(
-    layout: &Layout,
-    memory: &Memory,
-    thread: Address,
-    raw: &[RawFrame],
-    places: &mut Vec<Address>,
-    spans: &mut Vec<Span>,
-) {
-    places.clear();
-    places.extend(raw.iter().map(|frame| frame.address));
-    cover(places, layout.frame_length(), layout.frame_owner.is_some(), spans);
-    if let FrameRoot::Indirect(offset) = layout.frame_root
-        && let Ok(root) = memory.pointer(thread.plus(layout.thread_frame as u64))
-    {
-        spans.push(Span { start: root, length: offset + 8 });
-    }
-}
-
-/// The innermost Python frame of a thread, read now.
-fn innermost_frame(memory: &Memory, layout: &Layout, thread: Address) -> Result<Address, SamplerError> {
-    let mut frame = memory.pointer(thread.plus(layout.thread_frame as u64))?;
-    if let FrameRoot::Indirect(offset) = layout.frame_root {
-        frame = memory.pointer(frame.plus(offset as u64))?;
-    }
-    // Frames of the interpreter itself are passed over, as everywhere.
-    while let (Some(owner), false) = (layout.frame_owner, frame.is_null()) {
-        let mut byte = [0];
-        memory.read(frame.plus(owner as u64), &mut byte)?;
-        if byte[0] < FIRST_INNER_OWNER {
-            break;
-        }
-        frame = memory.pointer(frame.plus(layout.frame_previous as u64))?;
-    }
-    Ok(frame)
-}
-
-/// Follows the frames of a thread, innermost first. What the view does not hold is read; how often is the answer.
-fn read_frames(
-    memory: &Memory,
-    layout: &Layout,
-    thread: Address,
-    view: View<'_>,
-    raw: &mut Vec<RawFrame>,
-) -> Result<usize, SamplerError> {
-    const LONGEST_FRAME: usize = 256;
-    raw.clear();
-    let mut misses = 0;
-    let mut word = |place: Address| match view.get(place, 8) {
-        Some(bytes) => Ok(Address(word_at(bytes, 0))),
-        None => {
-            misses += 1;
-            memory.pointer(place)
-        }
-    };
-    let mut frame = word(thread.plus(layout.thread_frame as u64))?;
-    if let FrameRoot::Indirect(offset) = layout.frame_root
-        && !frame.is_null()
-    {
-        frame = word(frame.plus(offset as u64))?;
-    }
-    let length = layout.frame_length().min(LONGEST_FRAME);
-    let mut steps = 0;
-    while !frame.is_null() {
-        steps += 1;
-        if steps > DEEPEST {
-            return Err(memory.unreadable("a stack without end"));
-        }
-        let mut fresh = [0; LONGEST_FRAME];
-        let bytes = match view.get(frame, length) {
-            Some(bytes) => bytes,
-            None => {
-                misses += 1;
-                memory.read(frame, &mut fresh[..length])?;
-                &fresh[..length]
-            }
-        };
-        let inner = layout.frame_owner.is_some_and(|owner| bytes[owner] >= FIRST_INNER_OWNER);
-        // The lowest bits of a pointer hold marks from 3.14 on.
-        let code = Address(word_at(bytes, layout.frame_code) & !7);
-        if !inner && !code.is_null() {
-            let instruction = match layout.frame_owner {
-                Some(_) => word_at(bytes, layout.frame_instruction),
-                None => u64::from(half_at(bytes, layout.frame_instruction)),
-            };
-            raw.push(RawFrame { address: frame, code, instruction });
-        }
-        frame = Address(word_at(bytes, layout.frame_previous));
-    }
-    Ok(misses)
-}
-
-/// The operating system's number of a thread that Python knows by the address of its `struct pthread` only, as glibc lays it
-/// out; 0 where it cannot be told.
-fn number_of_pthread(memory: &Memory, pthread: Address) -> u32 {
-    let offset = if cfg!(target_arch = "aarch64") { 0xd0 } else { 0x2d0 };
-    let mut bytes = [0; 4];
-    memory.read(pthread.plus(offset), &mut bytes).map_or(0, |()| u32::from_le_bytes(bytes))
 }

@@ -1,0 +1,176 @@
+//! What `hotspan record` writes: in which format, to which file, by which exporter.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use hotspan_analyze::{ShowOptions, TreeOptions, call_tree};
+use hotspan_formats::export::collapsed::Collapsed;
+use hotspan_formats::export::flamegraph::Flamegraph;
+use hotspan_formats::{EXPORTERS, ExportError, Exporter, save};
+use hotspan_store::{Losses, Trace};
+
+use super::Arguments;
+use crate::commands::tree;
+use crate::error::CommandError;
+use crate::present;
+use crate::progress::say;
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// An interactive flame graph (SVG)
+    Flamegraph,
+    /// Stacks with counts, a line each: py-spy's raw format
+    #[value(alias = "raw")]
+    Collapsed,
+    /// For https://www.speedscope.app
+    Speedscope,
+    /// A Chrome trace, for Perfetto
+    #[value(alias = "chrometrace")]
+    Chrome,
+    /// For pstats, snakeviz and gprof2dot
+    Pstats,
+    /// hotspan's own file: nothing is lost, and all commands open it
+    Hotspan,
+    /// The call tree as text
+    Tree,
+}
+
+/// What cannot be written is better said before hours of recording than after.
+pub(super) fn refuse_early(format: Format, output: Option<&Path>) -> Result<(), CommandError> {
+    if format == Format::Pstats && listed("prof").is_none() {
+        return Err(CommandError::Usage("this hotspan cannot write pstats files of samples".to_owned()));
+    }
+    let folder = output.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+    match (output, folder.map(std::fs::metadata)) {
+        (Some(path), Some(Err(error))) => Err(ExportError { path: path.to_owned(), error }.into()),
+        _ => Ok(()),
+    }
+}
+
+/// An exporter by its name.
+fn listed(name: &str) -> Option<&'static dyn Exporter> {
+    EXPORTERS.iter().find(|exporter| exporter.name() == name).copied()
+}
+
+pub(super) fn format_of(output: Option<&Path>) -> Format {
+    let name = output.map(|path| path.display().to_string()).unwrap_or_default();
+    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    match name.rsplit('.').next() {
+        Some("hotspan") => Format::Hotspan,
+        Some("txt" | "folded" | "collapsed" | "raw") => Format::Collapsed,
+        Some("prof" | "pstats") => Format::Pstats,
+        Some("json") if name.ends_with(".speedscope.json") => Format::Speedscope,
+        Some("json") => Format::Chrome,
+        _ => Format::Flamegraph,
+    }
+}
+
+pub(super) fn output_path(arguments: &Arguments, format: Format) -> Result<Option<PathBuf>, CommandError> {
+    match (&arguments.output, format) {
+        (Some(output), _) => Ok(Some(output.clone())),
+        (None, Format::Tree) => Ok(None),
+        (None, _) => {
+            let ending = match format {
+                Format::Collapsed => "txt",
+                Format::Speedscope => "speedscope.json",
+                Format::Chrome => "json",
+                Format::Pstats => "prof",
+                Format::Hotspan => "hotspan",
+                Format::Flamegraph | Format::Tree => "svg",
+            };
+            let what = match (arguments.pid, arguments.command.first()) {
+                (Some(pid), _) => pid.to_string(),
+                (None, Some(program)) => {
+                    Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned()
+                }
+                (None, None) => {
+                    return Err(CommandError::Usage("give --pid or a command after `--`".to_owned()));
+                }
+            };
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            Ok(Some(PathBuf::from(format!("{what}-{}.{ending}", now.as_secs()))))
+        }
+    }
+}
+
+/// Says what was lost, before anything that could fail.
+pub(super) fn tell(losses: &Losses, samples: u64) {
+    for loss in losses.serious() {
+        say(&format!("note: {loss}"));
+    }
+    if samples == 0 {
+        say(
+            "note: no samples: the program was idle or ended at once (-i keeps samples of threads that wait)",
+        );
+    }
+}
+
+pub(super) fn write(
+    arguments: &Arguments,
+    format: Format,
+    output: Option<&Path>,
+    trace: &Trace,
+) -> Result<(), CommandError> {
+    let samples = trace.profile().samples.len();
+    tell(trace.losses(), samples as u64);
+    let options = TreeOptions {
+        lines: !arguments.function,
+        threads: arguments.threads,
+        busy_only: busy_only(arguments),
+    };
+    let (collapsed, flamegraph);
+    let exporter: Option<&dyn Exporter> = match format {
+        Format::Flamegraph => {
+            flamegraph = Flamegraph { options, title: Some(title(arguments)) };
+            Some(&flamegraph)
+        }
+        Format::Collapsed => {
+            collapsed = Collapsed { options };
+            Some(&collapsed)
+        }
+        Format::Speedscope => listed("speedscope"),
+        Format::Chrome => listed("chrome"),
+        Format::Hotspan => listed("hotspan"),
+        Format::Pstats => listed("prof"),
+        Format::Tree => return write_tree(arguments, output, trace),
+    };
+    let Some(exporter) = exporter else {
+        return Err(CommandError::Usage("this hotspan cannot write that format".to_owned()));
+    };
+    let Some(output) = output else { return Ok(()) };
+    save(trace, exporter, output)?;
+    say(&format!("wrote {} ({samples} samples)", output.display()));
+    Ok(())
+}
+
+/// From outside, threads that wait are left out while sampling; from within they are always seen.
+fn busy_only(arguments: &Arguments) -> bool {
+    arguments.native && !arguments.idle
+}
+
+fn title(arguments: &Arguments) -> String {
+    match arguments.pid {
+        Some(pid) => format!("process {pid}"),
+        None => {
+            let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy()).collect();
+            words.join(" ")
+        }
+    }
+}
+
+fn write_tree(arguments: &Arguments, output: Option<&Path>, trace: &Trace) -> Result<(), CommandError> {
+    let options = TreeOptions { lines: false, threads: arguments.threads, busy_only: busy_only(arguments) };
+    let show: ShowOptions = arguments.show.into();
+    let report = call_tree(trace, &options).report(&show);
+    match output {
+        Some(path) => {
+            let text = present::tree(&report, false);
+            std::fs::write(path, text)
+                .map_err(|error| CommandError::from(ExportError { path: path.to_owned(), error }))?;
+            say(&format!("wrote {}", path.display()));
+        }
+        None => std::io::stdout().write_all(present::tree(&report, tree::colored()).as_bytes())?,
+    }
+    Ok(())
+}
