@@ -230,7 +230,7 @@ def test_exit_codes_and_exceptions_are_kept(interpreter: str, script: Path) -> N
     assert "RuntimeError: as told" in told.stderr
     assert "function calls" in told.stdout
     told = run_python(interpreter, "-m", "hotspan.cprofile", "missing.py", code=2)
-    assert "cannot open missing.py: No such file or directory" in told.stderr
+    assert "can't open file 'missing.py': no such file" in told.stderr
     assert "Traceback" not in told.stderr
     run_python(interpreter, "-m", "hotspan.cprofile", code=2)
     run_python(interpreter, "-m", "hotspan.cprofile", "-s", "nonsense", script, code=2)

@@ -12,7 +12,9 @@ import pytest
 
 import hotspan
 from hotspan.memory import MemoryProfiler, memory_usage, show_results
-from pythons import MINORS, environment, find_python
+from interpreters import environment, interpreter
+
+__all__ = ["interpreter"]
 
 PROGRAM = """\
 @profile
@@ -54,13 +56,9 @@ def table(text: str) -> dict[int, tuple[float, float, int]]:
     }
 
 
-@pytest.mark.parametrize("minor", MINORS)
-def test_known_allocations_are_on_their_lines(minor: int, tmp_path: Path) -> None:
-    python = find_python(minor)
-    if python is None:
-        pytest.skip(f"there is no Python 3.{minor} here")
+def test_known_allocations_are_on_their_lines(interpreter: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    ended = run(python, "-m", "hotspan.memory", "program.py", cwd=tmp_path)
+    ended = run(interpreter, "-m", "hotspan.memory", "program.py", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     rows = table(ended.stdout)
     assert rows[4][1] == pytest.approx(100, abs=2), "twice 50 MiB"

@@ -3,8 +3,9 @@
 use crate::calls::functions::{Kind, describe_builtin};
 use crate::calls::python::{Interpreter, Owned, Ptr, text_attribute, type_of};
 use crate::calls::thread::{FunctionId, Key, Site, ThreadCalls};
-use crate::calls::tracer::{Tracer, lock, running, this_thread};
-use crate::clock;
+use crate::calls::threads::{lock, this_thread};
+use crate::calls::tracer::{Tracer, running};
+use crate::clock::{self, Ticks};
 
 /// What the callee of an event is.
 #[derive(Clone, Copy)]
@@ -65,7 +66,7 @@ pub(crate) unsafe fn called_from(site: impl FnOnce() -> Site) {
     let mine = this_thread();
     // SAFETY: the state is this thread's, and no other reference to it is in use.
     unsafe {
-        if !mine.is_null() && (*mine).wants_sites() {
+        if !mine.is_null() && !(*mine).is_plain() && (*mine).wants_sites() {
             (*mine).site = site();
         }
     }
@@ -80,7 +81,18 @@ pub(crate) unsafe fn entered(python: &'static Interpreter, callee: Callee) {
     let mine = this_thread();
     // SAFETY: the state is this thread's, and no other reference to it is in use.
     unsafe {
-        if mine.is_null() || (*mine).busy {
+        if mine.is_null() || (*mine).enter_plainly(|| callee.key(python, false), callee.is_code()) {
+            return;
+        }
+        entered_otherwise(python, mine, callee);
+    }
+}
+
+#[inline(never)]
+unsafe fn entered_otherwise(python: &'static Interpreter, mine: *mut ThreadCalls, callee: Callee) {
+    // SAFETY: as above.
+    unsafe {
+        if (*mine).is_busy() {
             return;
         }
         let key = callee.key(python, (*mine).by_type);
@@ -105,12 +117,14 @@ pub(crate) unsafe fn left(python: &'static Interpreter, callee: Callee) {
     let mine = this_thread();
     // SAFETY: as above.
     unsafe {
-        if mine.is_null() || (*mine).busy || (*mine).depth() == 0 {
+        if mine.is_null() {
             return;
         }
-        let key = callee.key(python, (*mine).by_type);
-        let now = if (*mine).has_timer { running().map_or(now, |tracer| tracer.now()) } else { now };
-        (*mine).leave(now, key);
+        if (*mine).is_plain() {
+            (*mine).leave(now, callee.key(python, false));
+        } else if let Some(now) = time_of(mine, now) {
+            (*mine).leave(now, callee.key(python, (*mine).by_type));
+        }
     }
 }
 
@@ -124,11 +138,27 @@ pub(crate) unsafe fn left_code() {
     let mine = this_thread();
     // SAFETY: as above.
     unsafe {
-        if mine.is_null() || (*mine).busy {
+        if mine.is_null() {
             return;
         }
-        let now = if (*mine).has_timer { running().map_or(now, |tracer| tracer.now()) } else { now };
-        (*mine).leave_code(now);
+        if (*mine).is_plain() {
+            (*mine).leave_code(now);
+        } else if let Some(now) = time_of(mine, now) {
+            (*mine).leave_code(now);
+        }
+    }
+}
+
+/// The time of an event that came at `now`, by the timer of the session; `None` when the event is not the program's.
+#[inline(never)]
+unsafe fn time_of(mine: *mut ThreadCalls, now: Ticks) -> Option<Ticks> {
+    // SAFETY: as above.
+    unsafe {
+        if (*mine).is_busy() {
+            return None;
+        }
+        let has_timer = (*mine).has_timer && (*mine).depth() > 0;
+        Some(if has_timer { running().map_or(now, |tracer| tracer.now()) } else { now })
     }
 }
 
@@ -140,9 +170,9 @@ unsafe fn entered_anew(python: &'static Interpreter, mine: *mut ThreadCalls, cal
     // busy meanwhile, nothing of it is borrowed, and it is looked at again afterwards.
     unsafe {
         let session = (*mine).session;
-        (*mine).busy = true;
+        (*mine).set_busy(true);
         let (key, id) = learn(python, &tracer, callee, leaves_as, (*mine).by_type);
-        (*mine).busy = false;
+        (*mine).set_busy(false);
         if this_thread() != mine || (*mine).session != session {
             return;
         }

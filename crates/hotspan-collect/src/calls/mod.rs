@@ -1,9 +1,12 @@
 //! Calls of Python functions and of functions of C, every one of them, on every thread.
 //!
 //! [`tracer`] starts and stops, [`monitoring`] (Python 3.12 and newer) and [`set_profile`] (before) bring the events, [`events`]
-//! says what to do at one, [`thread`] is what each thread keeps, [`functions`] names what was called, [`rows`] makes tables
-//! of it. [`python`] is the interpreter, looked up at run time.
+//! says what to do at one, [`threads`] finds what the thread keeps, [`thread`] is that, with its [`edges`], [`functions`]
+//! names what was called, [`rows`] makes tables of it. [`python`] is the interpreter, looked up at run time, [`callback`]
+//! what it calls.
 
+mod callback;
+mod edges;
 mod events;
 mod functions;
 mod monitoring;
@@ -11,6 +14,7 @@ mod python;
 mod rows;
 mod set_profile;
 mod thread;
+mod threads;
 mod tracer;
 
 pub use python::{Object, Ptr};

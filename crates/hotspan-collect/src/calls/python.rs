@@ -1,10 +1,12 @@
 //! The interpreter's C functions, looked up at run time: one build serves CPython 3.10 and newer, and code that has no
 //! interpreter (the tests of this crate) still links. Nothing here knows the layout of an object, but for the two
-//! words at the beginning of each, which the stable ABI fixes, and one word that is tested before it is used.
+//! words at the beginning of each, which the stable ABI fixes, and two places that are tested before they are used.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
+
+use crate::calls::callback::TypeSpecification;
 
 /// `PyObject`, as far as the stable ABI says.
 #[derive(Debug)]
@@ -39,50 +41,17 @@ impl MethodDefinition {
     }
 }
 
-/// A `vectorcallfunc`.
-pub(crate) type VectorFunction = unsafe extern "C" fn(Ptr, *const Ptr, usize, Ptr) -> Ptr;
-
-/// `PyMemberDef`, `PyType_Slot` and `PyType_Spec`, parts of the stable ABI.
-#[repr(C)]
-struct MemberDefinition {
-    name: *const c_char,
-    kind: c_int,
-    offset: isize,
-    flags: c_int,
-    doc: *const c_char,
-}
-
-#[repr(C)]
-struct TypeSlot {
-    slot: c_int,
-    function: *mut c_void,
-}
-
-#[repr(C)]
-pub(crate) struct TypeSpecification {
-    name: *const c_char,
-    size: c_int,
-    item_size: c_int,
-    flags: std::ffi::c_uint,
-    slots: *mut TypeSlot,
-}
-
-/// An object that the interpreter calls through a pointer of its own, without the steps around a C function.
-#[repr(C)]
-struct Callback {
-    object: Object,
-    vectorcall: VectorFunction,
-}
-
-const TYPE_DEFAULT: std::ffi::c_uint = 1 << 18;
-const TYPE_HAS_VECTORCALL: std::ffi::c_uint = 1 << 11;
-const SLOT_MEMBERS: c_int = 72;
-const SLOT_CALL: c_int = 50;
-const MEMBER_SIZE: c_int = 19;
-const READ_ONLY: c_int = 1;
-
 // SAFETY: it is written once, at compile time, and points to constants.
 unsafe impl Sync for MethodDefinition {}
+
+/// Where a frame object has its code; only where the test of it succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CodeAt {
+    /// In the frame object.
+    Frame(usize),
+    /// In the interpreter's frame, to which the frame object has a pointer.
+    Inner(usize, usize),
+}
 
 macro_rules! interpreter {
     (required { $($name:ident: $symbol:literal, $type:ty;)* } optional { $($maybe:ident: $maybe_symbol:literal, $maybe_type:ty;)* }
@@ -94,6 +63,7 @@ macro_rules! interpreter {
             $(pub(crate) $data: Ptr,)*
             /// Where in a C function object the pointer to its definition is; `None` where the test of it failed.
             definition_at: Option<usize>,
+            code_at: Option<CodeAt>,
         }
 
         impl Interpreter {
@@ -105,6 +75,7 @@ macro_rules! interpreter {
                     $($maybe: symbol($maybe_symbol).map(|found| unsafe { std::mem::transmute::<*mut c_void, $maybe_type>(found) }),)*
                     $($data: symbol($data_symbol)?.cast(),)*
                     definition_at: None,
+                    code_at: None,
                 })
             }
         }
@@ -148,6 +119,7 @@ interpreter! {
         set_profile_of: c"_PyEval_SetProfile", unsafe extern "C" fn(*mut c_void, Option<ProfileFunction>, Ptr) -> c_int;
         this_interpreter: c"PyInterpreterState_Get", unsafe extern "C" fn() -> *mut c_void;
         first_thread: c"PyInterpreterState_ThreadHead", unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+        thread_number: c"PyThreadState_GetID", unsafe extern "C" fn(*mut c_void) -> u64;
         next_thread: c"PyThreadState_Next", unsafe extern "C" fn(*mut c_void) -> *mut c_void;
     }
     data {
@@ -155,6 +127,7 @@ interpreter! {
         function_type: c"PyCFunction_Type";
         method_type: c"PyCMethod_Type";
         descriptor_type: c"PyMethodDescr_Type";
+        python_function_type: c"PyFunction_Type";
         module_type: c"PyModule_Type";
         text_type: c"PyUnicode_Type";
     }
@@ -187,6 +160,21 @@ pub(crate) unsafe fn type_of(object: Ptr) -> Ptr {
     unsafe { (*object).kind }
 }
 
+impl CodeAt {
+    #[inline]
+    unsafe fn read(self, frame: Ptr) -> Ptr {
+        // SAFETY: the caller has a live frame of a version with this layout.
+        unsafe {
+            match self {
+                Self::Frame(at) => frame.byte_add(at).cast::<Ptr>().read(),
+                Self::Inner(at, inner) => {
+                    frame.byte_add(at).cast::<Ptr>().read().byte_add(inner).cast::<Ptr>().read()
+                }
+            }
+        }
+    }
+}
+
 impl Interpreter {
     /// The interpreter of this process; `None` when there is none. The GIL is held.
     pub(crate) fn get() -> Option<&'static Self> {
@@ -195,7 +183,10 @@ impl Interpreter {
             .get_or_init(|| {
                 let mut found = Self::look_up()?;
                 // SAFETY: the caller holds the GIL, as everyone who gets here from Python does.
-                found.definition_at = unsafe { found.find_definition() };
+                unsafe {
+                    found.definition_at = found.find_definition();
+                    found.code_at = found.find_code();
+                }
                 Some(found)
             })
             .as_ref()
@@ -236,6 +227,44 @@ impl Interpreter {
         Some(at)
     }
 
+    /// The versions that report calls with a frame object keep its code at places of their own. What they should be is tried
+    /// on the frames that run, and not used when it does not hold.
+    unsafe fn find_code(&self) -> Option<CodeAt> {
+        const WORD: usize = size_of::<usize>();
+        let at = size_of::<Object>() + WORD;
+        let place = match self.minor_version() {
+            10 => CodeAt::Frame(at),
+            11 => CodeAt::Inner(at, 4 * WORD),
+            _ => return None,
+        };
+        // SAFETY: the GIL is held; the frame is live, and larger than what is read of it in these versions.
+        unsafe {
+            let frame = (self.current_frame)();
+            if frame.is_null() {
+                return None;
+            }
+            let code = Owned::new(self, (self.frame_code)(frame))?;
+            (place.read(frame) == code.0).then_some(place)
+        }
+    }
+
+    /// The code that runs in a frame, borrowed from it.
+    ///
+    /// # Safety
+    /// The GIL is held and `frame` is a live frame object.
+    #[inline]
+    pub(crate) unsafe fn code_of(&self, frame: Ptr) -> Ptr {
+        // SAFETY: the caller says so; that the place is right was tested. The frame keeps its code.
+        unsafe {
+            if let Some(place) = self.code_at {
+                return place.read(frame);
+            }
+            let code = (self.frame_code)(frame);
+            (self.dec_ref)(code);
+            code
+        }
+    }
+
     /// Whether an object is a function of C, bound to something or not.
     ///
     /// # Safety
@@ -245,6 +274,15 @@ impl Interpreter {
         // SAFETY: the caller says so.
         let kind = unsafe { type_of(object) };
         kind == self.function_type || kind == self.method_type
+    }
+
+    /// Whether an object is a function of Python.
+    ///
+    /// # Safety
+    /// `object` is a live object.
+    pub(crate) unsafe fn is_python_function(&self, object: Ptr) -> bool {
+        // SAFETY: the caller says so.
+        unsafe { type_of(object) == self.python_function_type }
     }
 
     /// What tells a function of C from all others, however it is bound.
@@ -273,42 +311,6 @@ impl Interpreter {
                 (self.set_tuple_item)(tuple.0, index as isize, argument);
             }
             Owned::new(self, (self.call_object)(function, tuple.0))
-        }
-    }
-
-    /// An object that calls `function`. Python 3.12 or newer, where types outside of the interpreter may do so.
-    ///
-    /// # Safety
-    /// The GIL is held.
-    pub(crate) unsafe fn callback(&'static self, function: VectorFunction) -> Option<Owned> {
-        let mut members = [
-            MemberDefinition {
-                name: c"__vectorcalloffset__".as_ptr(),
-                kind: MEMBER_SIZE,
-                offset: std::mem::offset_of!(Callback, vectorcall) as isize,
-                flags: READ_ONLY,
-                doc: std::ptr::null(),
-            },
-            MemberDefinition { name: std::ptr::null(), kind: 0, offset: 0, flags: 0, doc: std::ptr::null() },
-        ];
-        let mut slots = [
-            TypeSlot { slot: SLOT_MEMBERS, function: members.as_mut_ptr().cast() },
-            TypeSlot { slot: SLOT_CALL, function: self.vectorcall as *mut c_void },
-            TypeSlot { slot: 0, function: null_mut() },
-        ];
-        let mut specification = TypeSpecification {
-            name: c"hotspan.Callback".as_ptr(),
-            size: size_of::<Callback>() as c_int,
-            item_size: 0,
-            flags: TYPE_DEFAULT | TYPE_HAS_VECTORCALL,
-            slots: slots.as_mut_ptr(),
-        };
-        // SAFETY: the interpreter copies what the specification says; the new object has room for the pointer.
-        unsafe {
-            let kind = Owned::new(self, (self.type_from)(&raw mut specification))?;
-            let object = Owned::new(self, (self.allocate)(kind.0, 0))?;
-            (&raw mut (*object.0.cast::<Callback>()).vectorcall).write(function);
-            Some(object)
         }
     }
 

@@ -6,7 +6,8 @@ use hotspan_store::{CallRow, Duration, FrameId, FrameKind, FrameRow, TraceBuilde
 use crate::calls::functions::Function;
 use crate::calls::python::Ptr;
 use crate::calls::thread::{CallSpan, FunctionId, Site, Sums};
-use crate::calls::tracer::{Tracer, lock};
+use crate::calls::threads::lock;
+use crate::calls::tracer::Tracer;
 
 /// Calls added up, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

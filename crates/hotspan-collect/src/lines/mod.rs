@@ -12,6 +12,7 @@
 mod active;
 pub mod monitoring;
 mod python;
+mod quiet;
 mod recorder;
 mod resident;
 mod tables;

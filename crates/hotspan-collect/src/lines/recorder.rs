@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use hotspan_store::{Bytes, Duration, FrameKind, FrameRow, LineRow, TraceBuilder};
 
 use super::python::{Object, python};
+use super::quiet::quiet_ticks;
 use super::tables::{LineTable, REGISTRY, Registry, Row, Switch};
 use crate::clock::{self, ClockStart, Ticks};
 
@@ -55,6 +56,10 @@ impl LineRecorder {
     /// A recorder that watches nothing yet, and does not record.
     #[must_use]
     pub fn new(measure: Measure) -> Self {
+        if measure == Measure::Memory {
+            // Measured now, so that it is not in the middle of the program.
+            quiet_ticks();
+        }
         let switch = Rc::new(Switch { measure, on: Cell::new(false), since: Cell::new(0) });
         Self { switch, functions: RefCell::default(), started: ClockStart::measure() }
     }
