@@ -21,8 +21,9 @@ from contextlib import AbstractContextManager, nullcontext, redirect_stdout, sup
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
-TITLE = "## Tracing calls beside cProfile"
+import results
+
+TITLE = "Tracing calls beside cProfile"
 # hotspan's overhead over cProfile's, at most.
 TARGET = 0.6
 
@@ -129,15 +130,6 @@ def table(version: str, best: dict[str, dict[str, float]]) -> list[str]:
     return lines
 
 
-def write_results(lines: list[str]) -> None:
-    """Put the lines into the results, in place of those of an earlier run."""
-    text = RESULTS.read_text() if RESULTS.exists() else "# Benchmark results\n"
-    before, _, rest = text.partition(TITLE)
-    _, mark, after = rest.partition("\n## ")
-    section = "\n".join([TITLE, "", "```", *lines, "```", ""])
-    RESULTS.write_text(before.rstrip() + "\n\n" + section + (f"\n## {after}" if mark else ""))
-
-
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -156,7 +148,7 @@ def main() -> None:
         version, best = json.loads(told.splitlines()[-1])
         lines += ["", *table(version, best)]
         print("\n".join(table(version, best)), flush=True)
-    write_results(lines)
+    results.write_lines(TITLE, lines)
 
 
 if __name__ == "__main__":

@@ -15,17 +15,16 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType
 
 import line_profiler
 import memory_profiler
 
 import hotspan
+import results
 from hotspan.memory import MemoryProfiler
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
-TITLE = "## Lines beside line_profiler and memory_profiler"
+TITLE = "Lines beside line_profiler and memory_profiler"
 # hotspan's cost of a line over the peer's, at most.
 TIME_TARGET = 0.9
 MEMORY_TARGET = 1 / 25
@@ -133,8 +132,7 @@ def main() -> None:
         f"{found['memory_profiler']:8.1f} ns: {ratio:.0f}x faster (target {1 / MEMORY_TARGET:.0f})"
     )
     print("\n".join(said))
-    before = RESULTS.read_text().split(TITLE)[0].rstrip() if RESULTS.exists() else "# Benchmark results"
-    RESULTS.write_text("\n".join([before, "", TITLE, "", "```", *said, "```", ""]))
+    results.write_lines(TITLE, said)
 
 
 if __name__ == "__main__":

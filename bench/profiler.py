@@ -24,6 +24,7 @@ import torch
 import torch.profiler
 
 import hotspan.profiler
+import results
 
 CPU = [torch.profiler.ProfilerActivity.CPU]
 CASES = {
@@ -38,7 +39,6 @@ TIMES_EMPTY = {"plain": 1.5, "shapes": 1.5}
 PROFILERS = {"hotspan": hotspan.profiler.profile, "torch.profiler": torch.profiler.profile}
 
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
 LINES: list[str] = []
 
 
@@ -46,13 +46,6 @@ def say(line: str) -> None:
     """Print a line, and keep it for the results."""
     print(line, flush=True)
     LINES.append(line)
-
-
-def write_results() -> None:
-    """Put the lines at the end of the results, in place of those of an earlier run."""
-    title = "## The profiler beside torch.profiler"
-    before = RESULTS.read_text().split(title)[0].rstrip() if RESULTS.exists() else "# Benchmark results"
-    RESULTS.write_text("\n".join([before, "", title, "", "```", *LINES, "```", ""]))
 
 
 def compile_empty_callback(folder: Path) -> Callable[[bool, bool], None]:
@@ -201,7 +194,7 @@ def main() -> None:
     os.environ["HOTSPAN_COLLECTOR"] = "native"
     overheads(arguments.operators, arguments.rounds)
     large_profiles(arguments.events)
-    write_results()
+    results.write_lines("The profiler beside torch.profiler", LINES)
 
 
 if __name__ == "__main__":

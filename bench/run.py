@@ -9,7 +9,6 @@ Usage: python bench/run.py [--repeat 3] [--events 5000000]
 from __future__ import annotations
 
 import argparse
-import datetime
 import gzip
 import json
 import os
@@ -21,13 +20,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import machine
+import results
 import synthetic
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED_TRACE = REPOSITORY.parent / "shared/traces/hta/df_index_resolver/df_index_resolver.json.gz"
 FOLDER = REPOSITORY / "build" / "bench"
-RESULTS = REPOSITORY / "bench" / "RESULTS.md"
 
 TIMES_FASTER = 25
 SHARE_OF_MEMORY = 0.25
@@ -163,11 +161,12 @@ def real_trace(repeat: int) -> str:
         )
     return "\n".join(
         [
-            f"## A real trace: df_index_resolver, {megabytes(size)} of JSON in a gzip file of "
+            f"A real trace: df_index_resolver, {megabytes(size)} of JSON in a gzip file of "
             f"{megabytes(SHARED_TRACE.stat().st_size)}",
             "",
-            "Load it, then answer: which operators and which kernels took the time. HTA answers for kernels only,",
-            "`json.load` answers nothing. Memory is the growth of the peak beyond the imported tool.",
+            f"Best of {repeat} fresh processes: load it, then answer which operators and which kernels took the time.",
+            "HTA answers for kernels only, `json.load` answers nothing. Memory is the growth of the peak beyond the",
+            "imported tool.",
             "",
             table(["tool", "time", "to hotspan", "peak memory", "to hotspan"], rows),
             "",
@@ -213,7 +212,7 @@ def synthetic_traces(event_count: int, repeat: int) -> str:
     )
     return "\n".join(
         [
-            "## Synthetic traces: operators, launches, kernels and arrows as Kineto writes them, plain JSON",
+            "Synthetic traces: operators, launches, kernels and arrows as Kineto writes them, plain JSON",
             "",
             table(["events", "JSON", "open", "speed", "open and answer", "peak memory", "a span"], rows),
             "",
@@ -228,24 +227,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=3, help="runs of which the best counts")
     parser.add_argument("--events", type=int, default=5_000_000, help="size of the largest synthetic trace")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where the page goes")
+    parser.add_argument("--results", type=Path, default=results.PAGE, help="where the page goes")
     arguments = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     # The children's peaks are read from the kernel; make sure that this process does not lend them its own.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 100_000
-    page = "\n".join(
-        [
-            "# Benchmark results",
-            "",
-            f"`make bench` on {datetime.datetime.now(tz=datetime.timezone.utc):%Y-%m-%d}. {machine.describe()}.",
-            f"{machine.versions()}. Each number is the best of {arguments.repeat} fresh processes.",
-            "",
-            real_trace(arguments.repeat),
-            synthetic_traces(arguments.events, arguments.repeat),
-        ]
-    )
-    print(page)
-    arguments.results.write_text(page)
+    for section in (real_trace(arguments.repeat), synthetic_traces(arguments.events, arguments.repeat)):
+        heading, _, body = section.partition("\n")
+        print(f"{heading}\n{body}")
+        results.write_section(heading, body, arguments.results)
 
 
 if __name__ == "__main__":

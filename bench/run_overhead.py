@@ -19,9 +19,8 @@ import textwrap
 import time
 from pathlib import Path
 
-import machine
+import results
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
 TARGET = 0.03
 MARK = "seconds of work:"
 
@@ -206,17 +205,15 @@ def start_up(repeat: int) -> tuple[float, float]:
 
 def report(repeat: int, only: str | None) -> str:
     """The section of the results."""
-    results = {name: measure(name, repeat) for name in PROGRAMS if only in (None, name)}
+    measured = {name: measure(name, repeat) for name in PROGRAMS if only in (None, name)}
     tools = ["hotspan run", "scalene", "py-spy record", "torch.profiler"]
     lines = [
-        "## A whole program: `hotspan run`",
-        "",
-        f"{machine.describe()}. One thread of torch; the fastest of {repeat} rounds, in which the tools take turns.",
+        f"One thread of torch; the fastest of {repeat} rounds, in which the tools take turns.",
         "",
         "| program | bare | " + " | ".join(tools) + " | target |",
         "|---|--:|" + "--:|" * len(tools) + "---|",
     ]
-    for name, best in results.items():
+    for name, best in measured.items():
         bare = best["bare"]
         costs = {tool: best[tool] / bare - 1 for tool in tools if tool in best}
         cells = [f"{costs[tool]:+.1%}" if tool in costs else "-" for tool in tools]
@@ -241,9 +238,7 @@ def main() -> None:
     section = report(arguments.repeat, arguments.only)
     print(section)
     if not arguments.print:
-        before = RESULTS.read_text() if RESULTS.exists() else ""
-        kept = re.sub(r"## A whole program: `hotspan run`\n.*?(?=\n## |\Z)", "", before, flags=re.DOTALL)
-        RESULTS.write_text(kept.rstrip() + "\n\n" + section)
+        results.write_section("A whole program: `hotspan run`", section)
 
 
 if __name__ == "__main__":

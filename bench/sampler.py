@@ -21,6 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import results
+
 TARGET = """
 import mmap, struct, sys, threading, time
 
@@ -51,8 +53,7 @@ while True:
     counter[:8] = struct.pack("q", done)
 """
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
-TITLE = "## The sampler beside py-spy"
+TITLE = "The sampler beside py-spy"
 LINES: list[str] = []
 
 
@@ -113,16 +114,6 @@ def measure(command: list[str] | None, counter: mmap.mmap, seconds: float) -> tu
     return (after - before) / (ended - begun), used / (ended - begun)
 
 
-def write_results() -> None:
-    """Put the lines into the results, in place of those of an earlier run."""
-    before, _, after = (
-        RESULTS.read_text().partition(TITLE) if RESULTS.exists() else ("# Benchmark results", "", "")
-    )
-    rest = after.partition("\n## ")[2]
-    page = [before.rstrip(), "", TITLE, "", "```", *LINES, "```", ""]
-    RESULTS.write_text("\n".join(page) + (f"\n## {rest}" if rest else ""))
-
-
 def main() -> None:
     """Run all cases and print the table."""
     parser = argparse.ArgumentParser(
@@ -148,7 +139,7 @@ def main() -> None:
                 target.kill()
                 target.wait()
         counter.close()
-    write_results()
+    results.write_lines(TITLE, LINES)
 
 
 def compare(

@@ -263,6 +263,22 @@ fn calls_that_do_not_matter_are_left_out() {
 }
 
 #[test]
+fn calls_are_switched_on_one_by_one_where_cupti_can() {
+    let fake = fake();
+    let session = fake.start().unwrap();
+    assert_eq!(control!(fake, "fake_enabled_kind"(u32: RUNTIME) -> i32), 0, "or every call would pay");
+    drop(session);
+    assert_eq!(fake.enabled(), 0);
+
+    fake.fail(c"cuptiActivityEnableRuntimeApi", 0, 1);
+    let session = fake.start().unwrap();
+    fake.call(RUNTIME, 1); // cudaGetDevice
+    fake.launch(c"kernel", 7, 10);
+    assert_eq!(names(&trace(session), "cuda_runtime"), ["cudaLaunchKernel"], "all, and the worker chooses");
+    assert_eq!(fake.enabled(), 0);
+}
+
+#[test]
 fn an_old_cupti_is_filtered_by_the_worker() {
     let _alone = fake();
     let old = Fake::open(compile("old_cupti", &["-DFAKE_OLD"]));

@@ -102,7 +102,8 @@ typedef void (*Completed)(void *, uint32_t, uint8_t *, size_t, size_t);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Requested requested;
 static Completed completed;
-static uint8_t enabled[64], off[2][64];
+/* Kinds switched on; of calls (the driver's, the runtime's) each function. */
+static uint8_t enabled[64], calls[2][64];
 static uint32_t thread_type, next_correlation = 1, version = 130001;
 static int64_t clock_offset;
 static uint64_t (*clock_function)(void);
@@ -145,7 +146,7 @@ static void deliver(void) {
 }
 
 static void add(uint32_t kind, const void *record, size_t size) {
-    if (!enabled[kind]) return;
+    if (!enabled[kind] && kind != RUNTIME && kind != DRIVER) return;
     size = (size + 7) & ~(size_t)7;
     if (now.base && (now.valid + size > now.size || (records_per_buffer && now.records >= records_per_buffer))) put_aside();
     if (!now.base) {
@@ -162,7 +163,7 @@ static void add(uint32_t kind, const void *record, size_t size) {
 /* ---- what a test drives ---- */
 
 void fake_reset(void) {
-    memset(off, 0, sizeof off);
+    memset(calls, 0, sizeof calls);
     memset(enabled, 0, sizeof enabled);
     memset(&now, 0, sizeof now);
     clock_offset = 0;
@@ -185,7 +186,12 @@ void fake_move_clock(int64_t nanoseconds) { clock_offset += nanoseconds; }
 /* As another profiler does through cuptiActivityRegisterTimestampCallback. */
 void fake_clock(uint64_t (*function)(void)) { clock_function = function; }
 void fake_deliver(void) { put_aside(); deliver(); }
-int fake_enabled(void) { int count = 0; for (int i = 0; i < 64; i++) count += enabled[i]; return count; }
+int fake_enabled(void) {
+    int count = 0;
+    for (int i = 0; i < 64; i++) count += enabled[i] + calls[0][i] + calls[1][i];
+    return count;
+}
+int fake_enabled_kind(uint32_t kind) { return enabled[kind]; }
 uint32_t fake_thread_type(void) { return thread_type; }
 
 static uint32_t thread_id(void) { return thread_type == 1 ? (uint32_t)syscall(SYS_gettid) : (uint32_t)pthread_self(); }
@@ -199,7 +205,7 @@ uint32_t fake_call(uint32_t kind, uint32_t cbid) {
     uint64_t start = clock_now();
     uint32_t correlation = next_correlation++;
     Api api = {kind, cbid, start, start + 1000, (uint32_t)getpid(), thread_id(), correlation, 0};
-    if (!off[kind == RUNTIME][cbid]) add(kind, &api, sizeof api);
+    if (calls[kind == RUNTIME][cbid]) add(kind, &api, sizeof api);
     pthread_mutex_unlock(&lock);
     return correlation;
 }
@@ -318,11 +324,15 @@ int cuptiActivityEnable(uint32_t kind) {
     int result = fails("cuptiActivityEnable", kind);
     if (result == OK) {
         enabled[kind] = 1;
-        if (kind == RUNTIME || kind == DRIVER) memset(off[kind == RUNTIME], 0, 64);
+        if (kind == RUNTIME || kind == DRIVER) memset(calls[kind == RUNTIME], 1, 64);
     }
     return result;
 }
-int cuptiActivityDisable(uint32_t kind) { enabled[kind] = 0; return fails("cuptiActivityDisable", kind); }
+int cuptiActivityDisable(uint32_t kind) {
+    enabled[kind] = 0;
+    if (kind == RUNTIME || kind == DRIVER) memset(calls[kind == RUNTIME], 0, 64);
+    return fails("cuptiActivityDisable", kind);
+}
 int cuptiActivityFlushAll(uint32_t flag) {
     (void)flag;
     pthread_mutex_lock(&lock);
@@ -365,6 +375,12 @@ int cuptiSetThreadIdType(uint32_t type) {
     if (result == OK) thread_type = type;
     return result;
 }
-int cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable) { off[1][cbid] = !enable; return OK; }
-int cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t enable) { off[0][cbid] = !enable; return OK; }
+/* Whoever is refused a kind is refused its functions. */
+static int enable_call(uint32_t kind, const char *name, uint32_t cbid, uint8_t enable) {
+    int result = fails(name, cbid), of_kind = fails("cuptiActivityEnable", kind);
+    if (result == OK && of_kind == OK) calls[kind == RUNTIME][cbid] = enable;
+    return result == OK ? of_kind : result;
+}
+int cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable) { return enable_call(RUNTIME, "cuptiActivityEnableRuntimeApi", cbid, enable); }
+int cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t enable) { return enable_call(DRIVER, "cuptiActivityEnableDriverApi", cbid, enable); }
 #endif

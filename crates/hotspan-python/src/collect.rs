@@ -111,15 +111,16 @@ impl Drop for PyRecorder {
 impl PyRecorder {
     /// Begins to record on all threads.
     #[staticmethod]
-    #[pyo3(signature = (torch_root, shapes, memory, overload_names))]
+    #[pyo3(signature = (torch_root, shapes, memory, ranges, overload_names))]
     fn start(
         py: Python<'_>,
         torch_root: PathBuf,
         shapes: bool,
         memory: bool,
+        ranges: bool,
         overload_names: bool,
     ) -> PyResult<Self> {
-        let options = Options { shapes, memory, overload_names, ..Options::default() };
+        let options = Options { shapes, memory, ranges, overload_names, ..Options::default() };
         let started = py.detach(|| Session::start(&load(&torch_root)?, options));
         let session = started.map_err(|error| from_collect(&error))?;
         Ok(Self { session: Mutex::new(Some(session)), device: Mutex::new(None), tracer: Mutex::new(None) })

@@ -296,6 +296,9 @@ pub(crate) type BufferRequested =
 pub(crate) type BufferCompleted =
     extern "C" fn(context: *mut c_void, stream: u32, buffer: *mut u8, size: usize, valid: usize);
 
+/// Switches the records of one runtime or driver function on (1) or off (0).
+pub(crate) type SwitchCall = unsafe extern "C" fn(u32, u8) -> CuptiResult;
+
 /// The functions of a loaded libcupti; those that older versions lack are optional. It is never unloaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions {
@@ -311,8 +314,8 @@ pub(crate) struct Functions {
     pub(crate) get_dropped: unsafe extern "C" fn(*mut c_void, u32, *mut usize) -> CuptiResult,
     pub(crate) get_thread_id_type: Option<unsafe extern "C" fn(*mut u32) -> CuptiResult>,
     pub(crate) set_thread_id_type: Option<unsafe extern "C" fn(u32) -> CuptiResult>,
-    pub(crate) enable_runtime_call: Option<unsafe extern "C" fn(u32, u8) -> CuptiResult>,
-    pub(crate) enable_driver_call: Option<unsafe extern "C" fn(u32, u8) -> CuptiResult>,
+    pub(crate) enable_runtime_call: Option<SwitchCall>,
+    pub(crate) enable_driver_call: Option<SwitchCall>,
 }
 
 impl Functions {
@@ -333,7 +336,6 @@ impl Functions {
             };
         }
         type Numbered = unsafe extern "C" fn(u32) -> CuptiResult;
-        type Switch = unsafe extern "C" fn(u32, u8) -> CuptiResult;
         type Texted = unsafe extern "C" fn(CuptiResult, *mut *const c_char) -> CuptiResult;
         type Named = unsafe extern "C" fn(u32, u32, *mut *const c_char) -> CuptiResult;
         type Register = unsafe extern "C" fn(BufferRequested, BufferCompleted) -> CuptiResult;
@@ -355,8 +357,8 @@ impl Functions {
                 unsafe extern "C" fn(*mut u32) -> CuptiResult
             ),
             set_thread_id_type: optional!("cuptiSetThreadIdType", Numbered),
-            enable_runtime_call: optional!("cuptiActivityEnableRuntimeApi", Switch),
-            enable_driver_call: optional!("cuptiActivityEnableDriverApi", Switch),
+            enable_runtime_call: optional!("cuptiActivityEnableRuntimeApi", SwitchCall),
+            enable_driver_call: optional!("cuptiActivityEnableDriverApi", SwitchCall),
         })
     }
 

@@ -73,12 +73,10 @@ impl Calls {
         calls
     }
 
-    /// The functions of a domain that are not worth a record, in order.
-    pub(crate) fn unwanted(&self, domain: u32) -> Vec<u32> {
-        let mut found: Vec<u32> = Vec::new();
-        found.extend(self.names.iter().filter_map(|(&(of, function), &(_, is_wanted))| {
-            (of == domain && !is_wanted).then_some(function)
-        }));
+    /// The functions of a domain that are worth a record, in order.
+    pub(crate) fn wanted(&self, domain: u32) -> Vec<u32> {
+        let of_domain = self.names.iter().filter(|&(&(of, _), &(_, is_wanted))| of == domain && is_wanted);
+        let mut found: Vec<u32> = of_domain.map(|(&(_, function), _)| function).collect();
         found.sort_unstable();
         found
     }

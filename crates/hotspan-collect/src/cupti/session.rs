@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use hotspan_store::{Ident, TraceBuilder};
 
 use crate::clock::{Calibration, ClockStart};
-use crate::cupti::abi::{self, CuptiResult, DOMAIN_DRIVER, DOMAIN_RUNTIME, Functions, kind};
+use crate::cupti::abi::{self, CuptiResult, DOMAIN_DRIVER, DOMAIN_RUNTIME, Functions, SwitchCall, kind};
 use crate::cupti::buffers::{self, Delivered, Reader};
 use crate::cupti::calls::Calls;
 use crate::cupti::devices::Devices;
@@ -45,7 +45,9 @@ pub struct Session {
     library: Library,
     calls: Arc<Calls>,
     reader: Option<(Arc<Reader>, JoinHandle<()>)>,
+    /// Kinds of records that are switched on, and calls that are by themselves.
     enabled: Vec<u32>,
+    switched: Vec<(SwitchCall, u32)>,
     thread_ids: Option<u32>,
     has_thread_ids: bool,
     process: u32,
@@ -100,6 +102,7 @@ impl Session {
             calls: Arc::clone(&calls),
             reader: None,
             enabled: Vec::new(),
+            switched: Vec::new(),
             thread_ids: None,
             has_thread_ids: false,
             process: std::process::id(),
@@ -137,26 +140,33 @@ impl Session {
                 result.ok().map_err(|result| self.library.refusal("kernels", result))?;
             }
         }
-        for (kind, domain, filter) in [
-            (kind::RUNTIME, DOMAIN_RUNTIME, functions.enable_runtime_call),
-            (kind::DRIVER, DOMAIN_DRIVER, functions.enable_driver_call),
-        ] {
-            let result = self.enable(kind);
-            if kind == kind::RUNTIME {
-                result.ok().map_err(|result| self.library.refusal("runtime calls", result))?;
-            }
-            // Where CUPTI cannot leave calls out, the worker does.
-            if let (CuptiResult::SUCCESS, Some(filter)) = (result, filter) {
-                for function in self.calls.unwanted(domain) {
-                    // SAFETY: takes numbers; what it refuses is recorded and left out later.
-                    unsafe { filter(function, 0) };
-                }
-            }
-        }
+        let runtime = self.enable_calls(kind::RUNTIME, DOMAIN_RUNTIME, functions.enable_runtime_call);
+        runtime.ok().map_err(|result| self.library.refusal("runtime calls", result))?;
+        let _ = self.enable_calls(kind::DRIVER, DOMAIN_DRIVER, functions.enable_driver_call);
         Ok(())
     }
 
+    /// Switches on the calls that matter, each by itself: with all of their kind on and the rest off again, every call of the
+    /// program pays. An older CUPTI records all, and the worker leaves out what does not matter.
+    fn enable_calls(&mut self, kind: u32, domain: u32, switch: Option<SwitchCall>) -> CuptiResult {
+        let Some(switch) = switch else {
+            return self.enable(kind);
+        };
+        let before = self.switched.len();
+        for function in self.calls.wanted(domain) {
+            // SAFETY: takes numbers.
+            if unsafe { switch(function, 1) } == CuptiResult::SUCCESS {
+                self.switched.push((switch, function));
+            }
+        }
+        if self.switched.len() > before { CuptiResult::SUCCESS } else { self.enable(kind) }
+    }
+
     fn disable_all(&mut self) {
+        for (switch, function) in self.switched.drain(..) {
+            // SAFETY: takes numbers.
+            unsafe { switch(function, 0) };
+        }
         for kind in self.enabled.drain(..) {
             // SAFETY: takes a number.
             unsafe { (self.library.functions().disable)(kind) };
