@@ -1,4 +1,4 @@
-"""Runs a script, a module or code as Python itself would, for profilers to be around it: what their command lines share."""
+"""Runs a script, a module or code as Python itself would, with a profiler around it: what their command lines share."""
 
 from __future__ import annotations
 
@@ -173,7 +173,9 @@ def command(
         return 1
 
 
-def run_reporting(program: Program, report: Callable[[], None], run: Callable[[], object] | None = None) -> int:
+def run_reporting(
+    program: Program, report: Callable[[], None], run: Callable[[], object] | None = None
+) -> int:
     """Run the program, then report, however it ended; exit codes, exceptions and Ctrl-C stay what they are."""
     owner = os.getpid()
     try:

@@ -1,4 +1,4 @@
-"""Tracing calls in somebody else's program: nothing leaks, nobody else's profiler is lost, whatever threads do meanwhile."""
+"""Tracing calls in other people's programs: nothing leaks, no other profiler is lost, whatever threads do meanwhile."""
 
 from __future__ import annotations
 
@@ -84,14 +84,19 @@ def rounds(number):
 def others(number):
     for _ in range(number):
         other = c.Profile(); other.enable(); called(); other.disable(); other.clear()
-rounds(500); others(500)
-objects, before = len(__import__('gc').get_objects()), resident()
-rounds(9500); others(2000)
-print(json.dumps([counts(profile, 'called')[0], resident() - before, len(__import__('gc').get_objects()) - objects]))
+rounds(1000); others(1000)
+objects = len(__import__('gc').get_objects())
+grown = []
+for _ in range(3):
+    before = resident()
+    rounds(3000); others(1000)
+    grown.append(resident() - before)
+print(json.dumps([counts(profile, 'called')[0], grown, len(__import__('gc').get_objects()) - objects]))
 """
     calls, grown, objects = told(interpreter, program)
     assert calls == 10_000
-    assert grown < 1 << 20, f"{grown} bytes in 11,500 rounds"
+    # What leaks does so every time; the allocator takes memory now and then.
+    assert min(grown) < 1 << 17, f"{grown} bytes in 4,000 rounds each"
     assert objects < 100
 
 

@@ -42,7 +42,9 @@ def hits_of(path: Path) -> dict[str, dict[int, int]]:
 def test_hits_equal_a_plain_count_on_every_python(interpreter: str, tmp_path: Path) -> None:
     counted = run(interpreter, COUNTER, PROGRAM, cwd=tmp_path)
     assert counted.returncode == 0, counted.stderr
-    ours = run(interpreter, "-m", "hotspan.lines", "--physical-lines", "-o", "ours.lprof", PROGRAM, cwd=tmp_path)
+    ours = run(
+        interpreter, "-m", "hotspan.lines", "--physical-lines", "-o", "ours.lprof", PROGRAM, cwd=tmp_path
+    )
     assert ours.returncode == 0, ours.stderr
     expected = {
         name: {int(line): hits for line, hits in rows.items()}

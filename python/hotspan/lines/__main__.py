@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hotspan._program import Program, command, run_reporting
 from hotspan.lines._explicit import profile
 from hotspan.lines._functions import codes_of_script
 from hotspan.lines._profiler import RunningProfiler, dump, text_of, write
-from hotspan._program import Program, command, run_reporting
 
 EXAMPLES = """examples:
   python -m hotspan.lines -v script.py            lines of the functions decorated with @profile
