@@ -83,7 +83,7 @@ impl Edges {
     }
 
     /// The edge from `caller` to `key`, when it was taken before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, caller: u32, key: Key) -> Option<u32> {
         // SAFETY: callers are places in `known`, and their last edges places in `edges`.
         unsafe {
@@ -95,6 +95,7 @@ impl Edges {
         self.search(caller, key)
     }
 
+    #[inline(never)]
     fn search(&self, caller: u32, key: Key) -> Option<u32> {
         let mask = self.slots.len() - 1;
         let mut at = Self::slot_of(caller, key) & mask;
@@ -140,7 +141,7 @@ impl Edges {
     }
 
     /// Takes an edge: a call begins. The function that is called.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, edge: u32) -> u32 {
         debug_assert!((edge as usize) < self.edges.len());
         // SAFETY: an edge comes from `find` or `add`, so that it and the functions at its ends are known.
@@ -154,7 +155,7 @@ impl Edges {
     }
 
     /// The call ends that took an edge. The function that made it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn give_back(&mut self, edge: u32, total: u64, inner: u64) -> u32 {
         debug_assert!((edge as usize) < self.edges.len());
         // SAFETY: the edge was taken, and edges and functions are never removed.

@@ -11,16 +11,16 @@ use crate::clock::{self, Ticks};
 
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+pub(crate) struct Open {
     start: u64,
     /// Ticks in functions called from it.
     inner: u64,
     /// What the event of its return will name.
-    leaves_as: Key,
+    pub(crate) leaves_as: Key,
     edge: u32,
     span: u32,
     /// Python code, not a function of C.
-    is_code: bool,
+    pub(crate) is_code: bool,
 }
 
 /// Sums in ticks.
@@ -130,7 +130,7 @@ impl ThreadCalls {
     }
 
     /// The short way in, for a call that was made before and of which nothing but sums is wanted. False: nothing was done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter_plainly(&mut self, key: impl FnOnce() -> Key, is_code: bool) -> bool {
         if !self.plain {
             return false;
@@ -143,10 +143,16 @@ impl ThreadCalls {
         true
     }
 
-    /// Whether [`Self::leave`] may be called with the time of the clock and the usual key.
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.plain
+    /// The short way out, when the innermost call is what returned and nothing but sums is wanted. False: nothing was done.
+    #[inline(always)]
+    pub(crate) fn leave_plainly(&mut self, now: Ticks, is_it: impl FnOnce(&Open) -> bool) -> bool {
+        match self.stack.last() {
+            Some(open) if self.plain && is_it(open) => {
+                self.close(now);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// The edge from the current function to `key`, when it was taken before.
@@ -194,7 +200,6 @@ impl ThreadCalls {
 
     /// Leaves the innermost function, if that is what returned. A return that was not entered is passed over; when
     /// the returns of inner functions were not seen, they end now too.
-    #[inline]
     pub(crate) fn leave(&mut self, now: Ticks, leaves_as: Key) {
         match self.stack.last() {
             Some(open) if open.leaves_as == leaves_as => self.pop(now),
@@ -204,7 +209,6 @@ impl ThreadCalls {
     }
 
     /// Leaves the innermost Python function, and functions of C inside it whose returns were not seen.
-    #[inline]
     pub(crate) fn leave_code(&mut self, now: Ticks) {
         while let Some(open) = self.stack.last() {
             let is_code = open.is_code;
@@ -224,17 +228,22 @@ impl ThreadCalls {
         }
     }
 
-    #[inline]
     fn pop(&mut self, now: Ticks) {
-        let Some(open) = self.stack.pop() else { return };
+        if let Some(span) = self.close(now).filter(|&span| span > 0) {
+            self.spans[span as usize - 1].end = now;
+        }
+    }
+
+    /// Ends the innermost call; its span.
+    #[inline(always)]
+    fn close(&mut self, now: Ticks) -> Option<u32> {
+        let open = self.stack.pop()?;
         let total = now.0.wrapping_sub(open.start);
         self.current = self.edges.give_back(open.edge, total, open.inner);
         if let Some(outer) = self.stack.last_mut() {
             outer.inner = outer.inner.wrapping_add(total);
         }
-        if open.span > 0 {
-            self.spans[open.span as usize - 1].end = now;
-        }
+        Some(open.span)
     }
 
     /// How many calls have not returned.

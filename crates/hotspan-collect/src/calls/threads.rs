@@ -110,31 +110,24 @@ impl Drop for AtEnd {
     }
 }
 
-/// The state of this thread in the running session; null when nothing is to be recorded.
-#[inline]
-pub(crate) fn this_thread() -> *mut ThreadCalls {
+/// The state that was used last, if it is that of this thread in the running session; null otherwise.
+#[inline(always)]
+pub(crate) fn last_thread() -> *mut ThreadCalls {
     let session = ACTIVE.load(Ordering::Relaxed);
     let last = LAST.load(Ordering::Relaxed);
     // SAFETY: states are never freed, and one that has the number of this thread is this thread's.
     unsafe {
-        if !last.is_null()
+        let is_it = !last.is_null()
             && (*last).thread.load(Ordering::Relaxed) == thread_pointer()
             && (*last).session == session
-            && session != 0
-        {
-            return last;
-        }
+            && session != 0;
+        if is_it { last } else { null_mut() }
     }
-    find(session)
 }
 
-/// The state that this thread has, in whichever session.
-pub(crate) fn own_state() -> *mut ThreadCalls {
-    CURRENT.get()
-}
-
-#[inline(never)]
-fn find(session: u64) -> *mut ThreadCalls {
+/// The state of this thread in the running session; null when nothing is to be recorded.
+pub(crate) fn this_thread() -> *mut ThreadCalls {
+    let session = ACTIVE.load(Ordering::Relaxed);
     let mine = CURRENT.get();
     // SAFETY: the state is this thread's until it ends.
     if !mine.is_null() && unsafe { (*mine).session } == session && session != 0 {
@@ -143,6 +136,11 @@ fn find(session: u64) -> *mut ThreadCalls {
     } else {
         attach(session)
     }
+}
+
+/// The state that this thread has, in whichever session.
+pub(crate) fn own_state() -> *mut ThreadCalls {
+    CURRENT.get()
 }
 
 #[cold]

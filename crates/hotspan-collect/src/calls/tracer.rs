@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, Once};
 use hashbrown::HashMap;
 
 use crate::calls::CallsError;
+use crate::calls::events::WANTS_SITES;
 use crate::calls::functions::{Functions, Kind};
 use crate::calls::python::{Interpreter, Owned, Ptr};
 use crate::calls::thread::{CallSpan, FunctionId, Key, Sums, ThreadCalls};
@@ -187,6 +188,7 @@ impl Tracer {
             unsafe { self.prepare(session, options) };
         }
         ENDS_IN_CHILDREN.store(options.spans > 0, Ordering::Release);
+        WANTS_SITES.store(options.spans > 0, Ordering::Release);
         static AT_FORK: Once = Once::new();
         AT_FORK.call_once(|| {
             // SAFETY: the handler is a function of this library, which is never unloaded, and takes no lock.
