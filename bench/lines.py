@@ -1,8 +1,8 @@
 """What recording lines costs: hotspan beside line_profiler and memory_profiler, in one run, on the same functions.
 
 Prints nanoseconds a line over the plain run, and their ratio, for every CPython here that has the peers. Figures of one
-machine, next to the targets that hotspan sets itself. A reading of /proc/self/statm is the floor of memory by line after
-lines that took long enough for memory to have come or gone; after others hotspan makes none.
+machine, next to the targets that hotspan sets itself. A reading of /proc/self/statm is the floor of memory after
+lines that took long enough for memory to have come or gone; after the others hotspan makes none.
 
 Usage: python bench/lines.py [--iterations 100000] [--rounds 7] [--python python3.12 ...]
 """

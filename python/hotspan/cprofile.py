@@ -23,6 +23,10 @@ from hotspan.trace import Trace
 
 __all__ = ["Profile", "run", "runctx"]
 
+TRACE_SUFFIX = ".hotspan"
+# How many calls of a thread the command line keeps in a trace: 32 bytes each.
+MOST_SPANS = 4_000_000
+
 _Result = TypeVar("_Result")
 _Self = TypeVar("_Self", bound="Profile")
 
@@ -52,7 +56,8 @@ class Profile(_core.CallProfiler):
     """Traces calls between ``enable()`` and ``disable()``, on all threads.
 
     ``timer`` is asked for the time instead of the clock, in units of ``timeunit`` seconds; without ``subcalls`` callers
-    are not kept, without ``builtins`` functions of C are not traced.
+    are not kept, without ``builtins`` functions of C are not traced. Every call is kept as a span of :meth:`to_trace`
+    too, up to ``spans`` of each thread; those beyond are counted as lost.
     """
 
     # Made by `create_stats`, as cProfile does; pstats reads and empties it.
@@ -72,9 +77,13 @@ class Profile(_core.CallProfiler):
         print(_core.function_text(self.trace(), _sort_keys(sort), True, []), end="")
 
     def dump_stats(self, file: str | os.PathLike[str]) -> None:
-        """Write a ``.prof`` file, which pstats, snakeviz and ``hotspan stats`` open."""
+        """Write a ``.prof`` file, which pstats, snakeviz and ``hotspan stats`` open; or a trace, named ``.hotspan``."""
         self.disable()
-        self.trace().export("prof", os.fspath(file))
+        path = os.fspath(file)
+        if path.endswith(TRACE_SUFFIX):
+            self.trace().save(path)
+        else:
+            self.trace().export("prof", path)
 
     def create_stats(self) -> None:
         """Stop, and set ``stats`` to what pstats works with."""
@@ -161,6 +170,7 @@ def _show(profile: Profile, filename: str | None, sort: Any) -> None:
 EXAMPLES = """examples:
   python -m hotspan.cprofile -s cumtime train.py --epochs 1
   python -m hotspan.cprofile -o train.prof -m mypackage.train
+  python -m hotspan.cprofile -o train.hotspan train.py   every call on a timeline: hotspan view train.hotspan
   hotspan stats train.prof --sort tottime --limit 20     the table again"""
 
 _SORT_KEYS = (
@@ -178,7 +188,12 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    made.add_argument("-o", "--outfile", metavar="FILE", help="write a .prof file instead of printing")
+    made.add_argument(
+        "-o",
+        "--outfile",
+        metavar="FILE",
+        help="write a .prof file instead of printing; or a trace with every call in it, named .hotspan",
+    )
     made.add_argument(
         "-s",
         "--sort",
@@ -195,7 +210,8 @@ def record(options: argparse.Namespace, program: Program) -> int:
     # The program may change its folder.
     outfile = None if options.outfile is None else str(Path(options.outfile).absolute())
     program.prepare()
-    profile = Profile()
+    wants_trace = outfile is not None and outfile.endswith(TRACE_SUFFIX)
+    profile = Profile(spans=MOST_SPANS if wants_trace else 0)
 
     def run() -> None:
         code, namespace = program.executable()

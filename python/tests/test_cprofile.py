@@ -258,6 +258,29 @@ def test_a_module_runs_as_main(interpreter: str) -> None:
     assert "calendar.py" in told
 
 
+def test_every_call_on_request(interpreter: str, tmp_path: Path) -> None:
+    (tmp_path / "calls.py").write_text(
+        "import threading\n"
+        "def leaf(): return len('a')\n"
+        "def work():\n"
+        "    for _ in range(3): leaf()\n"
+        "work()\n"
+        "thread = threading.Thread(target=work); thread.start(); thread.join()\n"
+    )
+    out = tmp_path / "calls.hotspan"
+    run_python(interpreter, "-m", "hotspan.cprofile", "-o", out, tmp_path / "calls.py")
+    trace = hotspan.open(out)
+    spans = [(event.name, event.start_ns, event.start_ns + event.duration_ns) for event in trace.events()]
+    leaves = [span for span in spans if span[0].endswith("calls.py(2): leaf")]
+    around = [span for span in spans if span[0].endswith("calls.py(3): work")]
+    assert (len(leaves), len(around)) == (6, 2)
+    for _, start, end in leaves:
+        assert sum(first <= start <= end <= last for _, first, last in around) >= 1
+    assert sum(name == "<built-in function len>" for name, *_ in spans) == 6
+    told = run_python(sys.executable, "-m", "hotspan", "stats", out, "--by", "function", "--json").stdout
+    assert "leaf" in told
+
+
 # Files that are no profiles.
 
 

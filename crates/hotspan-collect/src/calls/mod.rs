@@ -2,17 +2,19 @@
 //!
 //! [`tracer`] starts and stops, [`monitoring`] (Python 3.12 and newer) and [`set_profile`] (before) bring the events, [`events`]
 //! says what to do at one, [`threads`] finds what the thread keeps, [`thread`] is that, with its [`edges`], [`functions`]
-//! names what was called, [`rows`] makes tables of it. [`python`] is the interpreter, looked up at run time, [`callback`]
+//! names what was called, [`rows`] and [`spans`] make tables and traces of it. [`python`] is the interpreter, looked up at run time, [`callback`]
 //! what it calls.
 
 mod callback;
 mod edges;
 mod events;
 mod functions;
+mod layout;
 mod monitoring;
 mod python;
 mod rows;
 mod set_profile;
+mod spans;
 mod thread;
 mod threads;
 mod tracer;

@@ -1,12 +1,13 @@
 //! The interpreter's C functions, looked up at run time: one build serves CPython 3.10 and newer, and code that has no
 //! interpreter (the tests of this crate) still links. Nothing here knows the layout of an object, but for the two
-//! words at the beginning of each, which the stable ABI fixes, and two places that are tested before they are used.
+//! words at the beginning of each, which the stable ABI fixes, and what [`layout`](super::layout) has tested.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 use crate::calls::callback::TypeSpecification;
+use crate::calls::layout::CodeAt;
 
 /// `PyObject`, as far as the stable ABI says.
 #[derive(Debug)]
@@ -29,8 +30,8 @@ const METH_FASTCALL: c_int = 0x80;
 /// `PyMethodDef`, part of the stable ABI.
 #[repr(C)]
 pub(crate) struct MethodDefinition {
-    name: *const c_char,
-    function: Option<FastFunction>,
+    pub(super) name: *const c_char,
+    pub(super) function: Option<FastFunction>,
     flags: c_int,
     doc: *const c_char,
 }
@@ -44,15 +45,6 @@ impl MethodDefinition {
 // SAFETY: it is written once, at compile time, and points to constants.
 unsafe impl Sync for MethodDefinition {}
 
-/// Where a frame object has its code; only where the test of it succeeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CodeAt {
-    /// In the frame object.
-    Frame(usize),
-    /// In the interpreter's frame, to which the frame object has a pointer.
-    Inner(usize, usize),
-}
-
 macro_rules! interpreter {
     (required { $($name:ident: $symbol:literal, $type:ty;)* } optional { $($maybe:ident: $maybe_symbol:literal, $maybe_type:ty;)* }
      data { $($data:ident: $data_symbol:literal;)* }) => {
@@ -62,8 +54,8 @@ macro_rules! interpreter {
             $(pub(crate) $maybe: Option<$maybe_type>,)*
             $(pub(crate) $data: Ptr,)*
             /// Where in a C function object the pointer to its definition is; `None` where the test of it failed.
-            definition_at: Option<usize>,
-            code_at: Option<CodeAt>,
+            pub(super) definition_at: Option<usize>,
+            pub(super) code_at: Option<CodeAt>,
         }
 
         impl Interpreter {
@@ -160,21 +152,6 @@ pub(crate) unsafe fn type_of(object: Ptr) -> Ptr {
     unsafe { (*object).kind }
 }
 
-impl CodeAt {
-    #[inline]
-    unsafe fn read(self, frame: Ptr) -> Ptr {
-        // SAFETY: the caller has a live frame of a version with this layout.
-        unsafe {
-            match self {
-                Self::Frame(at) => frame.byte_add(at).cast::<Ptr>().read(),
-                Self::Inner(at, inner) => {
-                    frame.byte_add(at).cast::<Ptr>().read().byte_add(inner).cast::<Ptr>().read()
-                }
-            }
-        }
-    }
-}
-
 impl Interpreter {
     /// The interpreter of this process; `None` when there is none. The GIL is held.
     pub(crate) fn get() -> Option<&'static Self> {
@@ -200,71 +177,6 @@ impl Interpreter {
         minor.and_then(|minor| minor.parse().ok()).unwrap_or(0)
     }
 
-    /// All headers since 3.0 put the pointer to the definition after the two words of every object. That is tried on
-    /// functions whose C function and name are known otherwise, and not used when it does not hold.
-    unsafe fn find_definition(&self) -> Option<usize> {
-        let at = size_of::<Object>();
-        // SAFETY: the GIL is held; all objects read are live and larger than the word read.
-        unsafe {
-            let builtins = Owned::new(self, (self.import)(c"builtins".as_ptr()))?;
-            for name in [c"len", c"print", c"isinstance", c"compile"] {
-                let function = builtins.attribute(name)?;
-                if type_of(function.0) != self.function_type {
-                    return None;
-                }
-                let definition = function.0.byte_add(at).cast::<*const MethodDefinition>().read();
-                if definition.is_null() || !definition.is_aligned() {
-                    return None;
-                }
-                let same = (*definition)
-                    .function
-                    .is_some_and(|known| known as *mut c_void == (self.c_function)(function.0));
-                if !same || CStr::from_ptr((*definition).name) != name {
-                    return None;
-                }
-            }
-        }
-        Some(at)
-    }
-
-    /// The versions that report calls with a frame object keep its code at places of their own. What they should be is tried
-    /// on the frames that run, and not used when it does not hold.
-    unsafe fn find_code(&self) -> Option<CodeAt> {
-        const WORD: usize = size_of::<usize>();
-        let at = size_of::<Object>() + WORD;
-        let place = match self.minor_version() {
-            10 => CodeAt::Frame(at),
-            11 => CodeAt::Inner(at, 4 * WORD),
-            _ => return None,
-        };
-        // SAFETY: the GIL is held; the frame is live, and larger than what is read of it in these versions.
-        unsafe {
-            let frame = (self.current_frame)();
-            if frame.is_null() {
-                return None;
-            }
-            let code = Owned::new(self, (self.frame_code)(frame))?;
-            (place.read(frame) == code.0).then_some(place)
-        }
-    }
-
-    /// The code that runs in a frame, borrowed from it.
-    ///
-    /// # Safety
-    /// The GIL is held and `frame` is a live frame object.
-    #[inline]
-    pub(crate) unsafe fn code_of(&self, frame: Ptr) -> Ptr {
-        // SAFETY: the caller says so; that the place is right was tested. The frame keeps its code.
-        unsafe {
-            if let Some(place) = self.code_at {
-                return place.read(frame);
-            }
-            let code = (self.frame_code)(frame);
-            (self.dec_ref)(code);
-            code
-        }
-    }
-
     /// Whether an object is a function of C, bound to something or not.
     ///
     /// # Safety
@@ -283,20 +195,6 @@ impl Interpreter {
     pub(crate) unsafe fn is_python_function(&self, object: Ptr) -> bool {
         // SAFETY: the caller says so.
         unsafe { type_of(object) == self.python_function_type }
-    }
-
-    /// What tells a function of C from all others, however it is bound.
-    ///
-    /// # Safety
-    /// `function` is a live object that [`Self::is_c_function`].
-    #[inline]
-    pub(crate) unsafe fn definition(&self, function: Ptr) -> usize {
-        match self.definition_at {
-            // SAFETY: that the word is there was tested.
-            Some(at) => unsafe { function.byte_add(at).cast::<usize>().read() },
-            // SAFETY: the object is a C function.
-            None => unsafe { (self.c_function)(function) as usize },
-        }
     }
 
     /// Calls `function` with these arguments, whose references pass to the call.

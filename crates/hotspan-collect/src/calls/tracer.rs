@@ -36,7 +36,7 @@ impl Default for Options {
 }
 
 /// The spans of one thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ThreadSpans {
     pub(crate) os_thread: i64,
     pub(crate) spans: Vec<CallSpan>,
