@@ -85,13 +85,15 @@ def others(number):
     for _ in range(number):
         other = c.Profile(); other.enable(); called(); other.disable(); other.clear()
 rounds(1000); others(1000)
-objects = len(__import__('gc').get_objects())
+import gc
+gc.collect(); objects = len(gc.get_objects())
 grown = []
 for _ in range(3):
     before = resident()
     rounds(3000); others(1000)
     grown.append(resident() - before)
-print(json.dumps([counts(profile, 'called')[0], grown, len(__import__('gc').get_objects()) - objects]))
+gc.collect()
+print(json.dumps([counts(profile, 'called')[0], grown, len(gc.get_objects()) - objects]))
 """
     calls, grown, objects = told(interpreter, program)
     assert calls == 10_000

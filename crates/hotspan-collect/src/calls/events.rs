@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::calls::functions::{Kind, describe_builtin};
-use crate::calls::python::{Interpreter, Owned, Ptr, text_attribute, type_of};
 use crate::calls::thread::{FunctionId, Key, Open, Site, ThreadCalls};
 use crate::calls::threads::{last_thread, lock, this_thread};
 use crate::calls::tracer::{Tracer, running};
 use crate::clock::{self, Ticks};
+use crate::interpreter::{Interpreter, Owned, Ptr, text_attribute, type_of};
 
 /// What the callee of an event is.
 #[derive(Clone, Copy)]
@@ -143,7 +143,7 @@ pub(crate) unsafe fn left_code() {
     // SAFETY: as above.
     unsafe {
         if mine.is_null() || !(*mine).leave_plainly(now, |open| open.is_code) {
-            left_otherwise(now, |thread, now| thread.leave_code(now));
+            left_otherwise(now, ThreadCalls::leave_code);
         }
     }
 }

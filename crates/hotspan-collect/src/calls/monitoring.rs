@@ -5,10 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::CallsError;
-use crate::calls::callback::VectorFunction;
 use crate::calls::events::{Callee, called_from, entered, left};
-use crate::calls::python::{Interpreter, Owned, Ptr, type_of};
 use crate::calls::threads::lock;
+use crate::interpreter::{Interpreter, Owned, Ptr, VectorFunction, type_of};
 
 /// Tool ids to try: first those that are nobody's by custom.
 const TOOL_IDS: [c_long; 6] = [3, 4, 2, 1, 0, 5];

@@ -4,11 +4,11 @@ use hashbrown::HashMap;
 use hotspan_store::{CallRow, Duration, FrameId, FrameKind, FrameRow, Ident, Timestamp, TraceBuilder};
 
 use crate::calls::functions::Function;
-use crate::calls::python::Ptr;
 use crate::calls::thread::{CallSpan, FunctionId, Site, Sums};
 use crate::calls::threads::lock;
 use crate::calls::tracer::{ThreadSpans, Tracer};
 use crate::clock::Ticks;
+use crate::interpreter::Ptr;
 
 /// Calls added up, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,12 +7,12 @@
 use std::cell::UnsafeCell;
 use std::rc::Rc;
 
-use super::python::Object;
 use super::quiet::quiet_ticks;
 use super::recorder::Measure;
 use super::resident::{last_resident_bytes, resident_bytes};
 use super::tables::{REGISTRY, Registry, Watched};
 use crate::clock;
+use crate::interpreter::Object;
 
 struct Active {
     code: *mut Object,

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 
-use super::python::Object;
 use super::recorder::Measure;
+use crate::interpreter::Object;
 
 /// One line.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,13 +1,17 @@
 //! The interpreter's C functions, looked up at run time: one build serves CPython 3.10 and newer, and code that has no
 //! interpreter (the tests of this crate) still links. Nothing here knows the layout of an object, but for the two
-//! words at the beginning of each, which the stable ABI fixes, and what [`layout`](super::layout) has tested.
+//! words at the beginning of each, which the stable ABI fixes, and what [`layout`] has tested.
+
+mod callback;
+mod layout;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use crate::calls::callback::TypeSpecification;
-use crate::calls::layout::CodeAt;
+use callback::TypeSpecification;
+pub(crate) use callback::VectorFunction;
+use layout::CodeAt;
 
 /// `PyObject`, as far as the stable ABI says.
 #[derive(Debug)]
@@ -30,8 +34,8 @@ const METH_FASTCALL: c_int = 0x80;
 /// `PyMethodDef`, part of the stable ABI.
 #[repr(C)]
 pub(crate) struct MethodDefinition {
-    pub(super) name: *const c_char,
-    pub(super) function: Option<FastFunction>,
+    name: *const c_char,
+    function: Option<FastFunction>,
     flags: c_int,
     doc: *const c_char,
 }
@@ -54,8 +58,8 @@ macro_rules! interpreter {
             $(pub(crate) $maybe: Option<$maybe_type>,)*
             $(pub(crate) $data: Ptr,)*
             /// Where in a C function object the pointer to its definition is; `None` where the test of it failed.
-            pub(super) definition_at: Option<usize>,
-            pub(super) code_at: Option<CodeAt>,
+            definition_at: Option<usize>,
+            code_at: Option<CodeAt>,
         }
 
         impl Interpreter {
@@ -98,6 +102,8 @@ interpreter! {
         c_self: c"PyCFunction_GetSelf", unsafe extern "C" fn(Ptr) -> Ptr;
         frame_code: c"PyFrame_GetCode", unsafe extern "C" fn(Ptr) -> Ptr;
         frame_line: c"PyFrame_GetLineNumber", unsafe extern "C" fn(Ptr) -> c_int;
+        code_line: c"PyCode_Addr2Line", unsafe extern "C" fn(Ptr, c_int) -> c_int;
+        set_trace: c"PyEval_SetTrace", unsafe extern "C" fn(Option<ProfileFunction>, Ptr);
         current_frame: c"PyEval_GetFrame", unsafe extern "C" fn() -> Ptr;
         type_from: c"PyType_FromSpec", unsafe extern "C" fn(*mut TypeSpecification) -> Ptr;
         allocate: c"PyType_GenericAlloc", unsafe extern "C" fn(Ptr, isize) -> Ptr;
@@ -106,7 +112,6 @@ interpreter! {
     }
     optional {
         frame_back: c"PyFrame_GetBack", unsafe extern "C" fn(Ptr) -> Ptr;
-        code_line: c"PyCode_Addr2Line", unsafe extern "C" fn(Ptr, c_int) -> c_int;
         set_profile: c"PyEval_SetProfile", unsafe extern "C" fn(Option<ProfileFunction>, Ptr);
         set_profile_of: c"_PyEval_SetProfile", unsafe extern "C" fn(*mut c_void, Option<ProfileFunction>, Ptr) -> c_int;
         this_interpreter: c"PyInterpreterState_Get", unsafe extern "C" fn() -> *mut c_void;

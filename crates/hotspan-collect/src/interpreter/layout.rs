@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_void};
 
-use crate::calls::python::{Interpreter, MethodDefinition, Object, Owned, Ptr, type_of};
+use crate::interpreter::{Interpreter, MethodDefinition, Object, Owned, Ptr, type_of};
 
 /// Where a frame object has its code; only where the test of it succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

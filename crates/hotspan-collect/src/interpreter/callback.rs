@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use crate::calls::python::{Interpreter, Object, Owned, Ptr};
+use crate::interpreter::{Interpreter, Object, Owned, Ptr};
 
 /// A `vectorcallfunc`.
 pub(crate) type VectorFunction = unsafe extern "C" fn(Ptr, *const Ptr, usize, Ptr) -> Ptr;
