@@ -30,6 +30,20 @@ static EVENTS: [Event; 9] = [
     Event { name: c"C_RAISE", function: c_left, of_builtins: true },
 ];
 
+/// What the interpreter calls for each of them: made once, since each is an object with a type of its own.
+static CALLBACKS: [AtomicUsize; EVENTS.len()] = [const { AtomicUsize::new(0) }; EVENTS.len()];
+
+/// A new reference to the callback of an event.
+unsafe fn callback(python: &'static Interpreter, event: &Event, kept: &AtomicUsize) -> Option<Ptr> {
+    // SAFETY: the GIL is held, so that nobody else makes it; the reference that is kept is never given back.
+    unsafe {
+        if kept.load(Ordering::Relaxed) == 0 {
+            kept.store(python.callback(event.function)?.into_raw() as usize, Ordering::Relaxed);
+        }
+        Some(python.new_reference(kept.load(Ordering::Relaxed) as Ptr))
+    }
+}
+
 /// The bits of an argument count that count; the first says that the place before the arguments is free.
 const COUNT: usize = usize::MAX >> 1;
 
@@ -83,10 +97,11 @@ unsafe fn listen(
         let register = monitoring.attribute(c"register_callback")?;
         let mut all = 0;
         // An event without a callback would still cost, so that only those that are wanted are asked for.
-        for event in EVENTS.iter().filter(|event| builtins || !event.of_builtins) {
+        let wanted = EVENTS.iter().zip(&CALLBACKS).filter(|(event, _)| builtins || !event.of_builtins);
+        for (event, kept) in wanted {
             let number = events.attribute(event.name)?;
             let bit = (python.as_long)(number.0);
-            let callback = python.callback(event.function)?.into_raw();
+            let callback = callback(python, event, kept)?;
             python.call(register.0, &[(python.new_long)(tool), number.into_raw(), callback])?;
             all |= bit;
         }
