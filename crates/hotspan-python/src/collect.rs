@@ -138,8 +138,9 @@ impl PyRecorder {
     }
 
     /// Begins to record device work too. What fails here leaves the recording of operators as it is.
-    fn start_device(&self, py: Python<'_>) -> PyResult<()> {
-        let start = || cupti::Session::start(&cupti::Library::load()?, cupti::Options::default());
+    fn start_device(&self, py: Python<'_>, waits: bool) -> PyResult<()> {
+        let options = cupti::Options { waits, ..cupti::Options::default() };
+        let start = || cupti::Session::start(&cupti::Library::load()?, options);
         let device = py.detach(start).map_err(|error| CollectError::new_err(error.to_string()))?;
         *self.device.lock().unwrap_or_else(PoisonError::into_inner) = Some(device);
         Ok(())

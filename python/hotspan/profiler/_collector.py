@@ -81,7 +81,7 @@ class NativeCollector:
             raise
         _tell_torch(True)
         if has_device:
-            self._has_device = _device.start(self._recorder)
+            self._has_device = _device.start(self._recorder, request)
         if not request.operators:
             self._recorder.toggle(False)
         if request.modules:

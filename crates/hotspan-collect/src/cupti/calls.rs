@@ -75,8 +75,20 @@ impl Calls {
 
     /// The functions of a domain that are worth a record, in order.
     pub(crate) fn wanted(&self, domain: u32) -> Vec<u32> {
-        let of_domain = self.names.iter().filter(|&(&(of, _), &(_, is_wanted))| of == domain && is_wanted);
-        let mut found: Vec<u32> = of_domain.map(|(&(_, function), _)| function).collect();
+        self.those(domain, true)
+    }
+
+    /// The functions of a domain that are not worth a record, in order.
+    pub(crate) fn unwanted(&self, domain: u32) -> Vec<u32> {
+        self.those(domain, false)
+    }
+
+    fn those(&self, domain: u32, wanted: bool) -> Vec<u32> {
+        let fits = |&(&(of, _), &(_, is_wanted)): &(&(u32, u32), &(String, bool))| {
+            of == domain && is_wanted == wanted
+        };
+        let mut found: Vec<u32> =
+            self.names.iter().filter(fits).map(|(&(_, function), _)| function).collect();
         found.sort_unstable();
         found
     }

@@ -8,6 +8,7 @@ use hotspan_analyze::{Overview, Table, overview};
 use hotspan_store::Trace;
 use serde_json::{Map, Value, json};
 
+use crate::commands::run::spool;
 use crate::error::CommandError;
 use crate::present::Style;
 use crate::{files, present};
@@ -67,6 +68,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
 fn open(path: &Path) -> Result<Trace, CommandError> {
     if !path.is_dir() {
         return files::open(path);
+    }
+    if let Some(trace) = spool::open(path) {
+        return Ok(trace);
     }
     let mut traces = Vec::new();
     files::for_each(&[path.to_owned()], |_, trace, _| {
