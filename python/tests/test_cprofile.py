@@ -278,8 +278,10 @@ def test_every_call_on_request(interpreter: str, tmp_path: Path) -> None:
     for _, start, end in leaves:
         assert any(first <= start <= end <= last for _, first, last in around)
         assert sum(start <= first <= last <= end for _, first, last in lengths) == 1
-    told = run_python(sys.executable, "-m", "hotspan", "stats", out, "--by", "function", "--json").stdout
-    assert "leaf" in told
+    told = run_python(
+        sys.executable, "-m", "hotspan", "stats", out, "--by", "function", "--only", "leaf", "--json"
+    ).stdout
+    assert [row["ncalls"] for row in json.loads(told)[0]["rows"]] == [6], "the sums are there too"
 
 
 # Files that are no profiles.
