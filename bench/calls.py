@@ -1,8 +1,9 @@
-"""What tracing calls costs: hotspan.cprofile beside cProfile, viztracer and pyinstrument, in one run.
+"""What tracing calls costs: hotspan.cprofile beside cProfile, viztracer and pyinstrument, on every CPython here.
 
 Programs that call much, loop much, and do both run under each profiler in turn, all in one process; the processor time
 of the best round counts. Peers that are not installed are left out. pyinstrument samples, so that its cost is not per
-call; it is shown because people choose between them.
+call; it is shown because people choose between them. Before Python 3.12 "empty" is a profile function that does
+nothing: what the interpreter itself takes for calling one, below which nobody gets.
 
 Usage: python bench/calls.py [--rounds 7] [--python python3.12 ...]
 """
@@ -10,17 +11,16 @@ Usage: python bench/calls.py [--rounds 7] [--python python3.12 ...]
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
-import os
 import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
-from pathlib import Path
 from typing import Any
 
+import pythons
 import results
 
 TITLE = "Tracing calls beside cProfile"
@@ -72,6 +72,22 @@ def classify(word: str) -> str:
 PROGRAMS = {"calls": call_heavy, "builtins": builtin_heavy, "loop": loop_heavy, "mixed": mixed}
 
 
+class EmptyFunction:
+    """Sets a profile function of C that returns 0: ``abs`` of no object."""
+
+    def __enter__(self) -> None:
+        self.set(ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p))
+
+    def __exit__(self, *_error: object) -> None:
+        self.set(None)
+
+    def set(self, function: ctypes.c_void_p | None) -> None:
+        """Set it on this thread."""
+        set_profile = ctypes.pythonapi.PyEval_SetProfile
+        set_profile.argtypes, set_profile.restype = [ctypes.c_void_p, ctypes.c_void_p], None
+        set_profile(function, None)
+
+
 def profilers() -> dict[str, Callable[[], AbstractContextManager[Any]]]:
     """Those that are installed here."""
     import cProfile
@@ -83,6 +99,8 @@ def profilers() -> dict[str, Callable[[], AbstractContextManager[Any]]]:
         "hotspan": hotspan.cprofile.Profile,
         "cProfile": cProfile.Profile,
     }
+    if sys.version_info < (3, 12):
+        found["empty"] = EmptyFunction
     with suppress(ImportError):
         from viztracer import VizTracer
 
@@ -127,6 +145,9 @@ def table(version: str, best: dict[str, dict[str, float]]) -> list[str]:
         share = ours / theirs
         verdict = f"({TARGET}x) {'met' if share <= TARGET else 'missed'}" if program == "calls" else ""
         lines.append(f"{program:10}{cells}   {share:.2f}x {verdict}".rstrip())
+        if "empty" in times and program == "calls":
+            floor = (times["empty"] - times["nothing"]) / theirs
+            lines[-1] += f"; an empty profile function: {floor:.2f}x"
     return lines
 
 
@@ -134,18 +155,17 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--python", action="append", default=[], help="another interpreter to measure with")
+    parser.add_argument(
+        "--python", action="append", default=[], help="measure with this interpreter, not with all"
+    )
     parser.add_argument("--json", action="store_true", help="measure here and print seconds")
     arguments = parser.parse_args()
     if arguments.json:
         print(json.dumps([platform.python_version(), measure(arguments.rounds)]))
         return
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "python")}
     lines = [f"slow-down of a program, processor time, best of {arguments.rounds} rounds"]
-    for python in [sys.executable, *arguments.python]:
-        command = [python, __file__, "--json", "--rounds", str(arguments.rounds)]
-        told = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-        version, best = json.loads(told.splitlines()[-1])
+    for python in arguments.python or pythons.found():
+        version, best = pythons.measured(python, __file__, "--rounds", str(arguments.rounds))
         lines += ["", *table(version, best)]
         print("\n".join(table(version, best)), flush=True)
     results.write_lines(TITLE, lines)

@@ -10,7 +10,6 @@ Reports and ``.prof`` files are those of cProfile and pstats. Threads have call 
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
 import types
@@ -19,9 +18,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from hotspan import _core
+from hotspan._program import Program, command, run_reporting
 from hotspan.trace import Trace
 
 __all__ = ["Profile", "run", "runctx"]
+
+TRACE_SUFFIX = ".hotspan"
+# How many calls of a thread the command line keeps in a trace: 32 bytes each.
+MOST_SPANS = 4_000_000
 
 _Result = TypeVar("_Result")
 _Self = TypeVar("_Self", bound="Profile")
@@ -52,7 +56,8 @@ class Profile(_core.CallProfiler):
     """Traces calls between ``enable()`` and ``disable()``, on all threads.
 
     ``timer`` is asked for the time instead of the clock, in units of ``timeunit`` seconds; without ``subcalls`` callers
-    are not kept, without ``builtins`` functions of C are not traced.
+    are not kept, without ``builtins`` functions of C are not traced. Every call is kept as a span of :meth:`to_trace`
+    too, up to ``spans`` of each thread; those beyond are counted as lost.
     """
 
     # Made by `create_stats`, as cProfile does; pstats reads and empties it.
@@ -72,9 +77,13 @@ class Profile(_core.CallProfiler):
         print(_core.function_text(self.trace(), _sort_keys(sort), True, []), end="")
 
     def dump_stats(self, file: str | os.PathLike[str]) -> None:
-        """Write a ``.prof`` file, which pstats, snakeviz and ``hotspan stats`` open."""
+        """Write a ``.prof`` file, which pstats, snakeviz and ``hotspan stats`` open; or a trace, named ``.hotspan``."""
         self.disable()
-        self.trace().export("prof", os.fspath(file))
+        path = os.fspath(file)
+        if path.endswith(TRACE_SUFFIX):
+            self.trace().save(path)
+        else:
+            self.trace().export("prof", path)
 
     def create_stats(self) -> None:
         """Stop, and set ``stats`` to what pstats works with."""
@@ -158,19 +167,34 @@ def _show(profile: Profile, filename: str | None, sort: Any) -> None:
         profile.dump_stats(filename)
 
 
+EXAMPLES = """examples:
+  python -m hotspan.cprofile -s cumtime train.py --epochs 1
+  python -m hotspan.cprofile -o train.prof -m mypackage.train
+  python -m hotspan.cprofile -o train.hotspan train.py   every call on a timeline: hotspan view train.hotspan
+  hotspan stats train.prof --sort tottime --limit 20     the table again"""
+
 _SORT_KEYS = (
     "calls, cumtime, cumulative, filename, line, module, name, ncalls, nfl, pcalls, stdname, time, tottime"
 )
 
 
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The command line; its options are cProfile's."""
+    made = argparse.ArgumentParser(
         prog="python -m hotspan.cprofile",
-        description="Run a script or module and print how often its functions were called and what they cost.",
-        epilog="Example: python -m hotspan.cprofile -s cumtime train.py --epochs 1",
+        usage="python -m hotspan.cprofile [-o FILE] [-s KEY] (script | -m module | -c code | -) [arguments]",
+        description="Run a program and print how often its functions were called and what they cost.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    parser.add_argument("-o", "--outfile", metavar="FILE", help="write a .prof file instead of printing")
-    parser.add_argument(
+    made.add_argument(
+        "-o",
+        "--outfile",
+        metavar="FILE",
+        help="write a .prof file instead of printing; or a trace with every call in it, named .hotspan",
+    )
+    made.add_argument(
         "-s",
         "--sort",
         default="cumulative",
@@ -178,53 +202,27 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="KEY",
         help=f"order of the printed table (default: cumulative); one of {_SORT_KEYS}",
     )
-    parser.add_argument("-m", dest="is_module", action="store_true", help="run a module, as python -m does")
-    parser.add_argument("program", metavar="SCRIPT", help="the script, or the module after -m")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program gets in sys.argv")
-    return parser.parse_args(arguments)
+    return made
 
 
-def _script(parser_name: str, path: str) -> tuple[types.CodeType, dict[str, Any]]:
-    """Compile a script, and make the ``__main__`` it runs in."""
-    try:
-        with io.open_code(str(Path(path).absolute())) as file:
-            code = compile(file.read(), path, "exec")
-    except OSError as error:
-        print(f"{parser_name}: error: cannot open {path}: {error.strerror}", file=sys.stderr)
-        raise SystemExit(2) from None
-    main = types.ModuleType("__main__")
-    main.__dict__.update(__file__=path, __spec__=None, __builtins__=__builtins__, __cached__=None)
-    # Objects of the script's classes can be pickled only when their module is found by its name.
-    sys.modules["__main__"] = main
-    return code, main.__dict__
+def record(options: argparse.Namespace, program: Program) -> int:
+    """Run the program under a profiler."""
+    # The program may change its folder.
+    outfile = None if options.outfile is None else str(Path(options.outfile).absolute())
+    program.prepare()
+    wants_trace = outfile is not None and outfile.endswith(TRACE_SUFFIX)
+    profile = Profile(spans=MOST_SPANS if wants_trace else 0)
+
+    def run() -> None:
+        code, namespace = program.executable()
+        profile.runctx(code, namespace, None)
+
+    return run_reporting(program, lambda: _show(profile, outfile, options.sort), run)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the program's own exit code is kept."""
-    options = _parse(sys.argv[1:] if arguments is None else arguments)
-    # The program may change its folder.
-    outfile = None if options.outfile is None else str(Path(options.outfile).absolute())
-    sys.argv[:] = [options.program, *options.arguments]
-    code: str | types.CodeType
-    if options.is_module:
-        import runpy
-
-        code = "run_module(modname, run_name='__main__', alter_sys=True)"
-        namespace: dict[str, Any] = {"run_module": runpy.run_module, "modname": options.program}
-    else:
-        sys.path.insert(0, os.path.dirname(options.program))  # noqa: PTH120 - an empty folder stays empty
-        code, namespace = _script("python -m hotspan.cprofile", options.program)
-    profile = Profile()
-    try:
-        profile.runctx(code, namespace, None)
-    finally:
-        try:
-            _show(profile, outfile, options.sort)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # Whoever read the table has seen enough; nothing more can be printed.
-            sys.stdout = None
-    return 0
+    return command(arguments, parser(), {"-o", "--outfile", "-s", "--sort"}, record)
 
 
 if __name__ == "__main__":

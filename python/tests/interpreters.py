@@ -50,10 +50,14 @@ def interpreter(request: pytest.FixtureRequest) -> str:
     return path
 
 
+def environment() -> dict[str, str]:
+    """Variables with which any of them imports hotspan from this repository."""
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def run_python(path: str, *arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run an interpreter that finds this hotspan, and check its exit code."""
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "python")}
     command = [path, *map(str, arguments)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=60)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(), timeout=60)
     assert ran.returncode == code, ran.stderr
     return ran

@@ -230,7 +230,7 @@ def test_exit_codes_and_exceptions_are_kept(interpreter: str, script: Path) -> N
     assert "RuntimeError: as told" in told.stderr
     assert "function calls" in told.stdout
     told = run_python(interpreter, "-m", "hotspan.cprofile", "missing.py", code=2)
-    assert "cannot open missing.py: No such file or directory" in told.stderr
+    assert "can't open file 'missing.py': no such file" in told.stderr
     assert "Traceback" not in told.stderr
     run_python(interpreter, "-m", "hotspan.cprofile", code=2)
     run_python(interpreter, "-m", "hotspan.cprofile", "-s", "nonsense", script, code=2)
@@ -256,6 +256,32 @@ def test_a_module_runs_as_main(interpreter: str) -> None:
     told = run_python(interpreter, "-m", "hotspan.cprofile", "-m", "calendar", "2026", "1").stdout
     assert "January 2026" in told
     assert "calendar.py" in told
+
+
+def test_every_call_on_request(interpreter: str, tmp_path: Path) -> None:
+    (tmp_path / "calls.py").write_text(
+        "import threading\n"
+        "def leaf(): return len('a')\n"
+        "def work():\n"
+        "    for _ in range(3): leaf()\n"
+        "work()\n"
+        "thread = threading.Thread(target=work); thread.start(); thread.join()\n"
+    )
+    out = tmp_path / "calls.hotspan"
+    run_python(interpreter, "-m", "hotspan.cprofile", "-o", out, tmp_path / "calls.py")
+    trace = hotspan.open(out)
+    spans = [(event.name, event.start_ns, event.start_ns + event.duration_ns) for event in trace.events()]
+    leaves = [span for span in spans if span[0].endswith("calls.py(2): leaf")]
+    around = [span for span in spans if span[0].endswith("calls.py(3): work")]
+    assert (len(leaves), len(around)) == (6, 2)
+    lengths = [span for span in spans if span[0] == "<built-in function len>"]
+    for _, start, end in leaves:
+        assert any(first <= start <= end <= last for _, first, last in around)
+        assert sum(start <= first <= last <= end for _, first, last in lengths) == 1
+    told = run_python(
+        sys.executable, "-m", "hotspan", "stats", out, "--by", "function", "--only", "leaf", "--json"
+    ).stdout
+    assert [row["ncalls"] for row in json.loads(told)[0]["rows"]] == [6], "the sums are there too"
 
 
 # Files that are no profiles.

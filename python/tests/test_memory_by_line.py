@@ -12,7 +12,9 @@ import pytest
 
 import hotspan
 from hotspan.memory import MemoryProfiler, memory_usage, show_results
-from pythons import MINORS, environment, find_python
+from interpreters import environment, interpreter
+
+__all__ = ["interpreter"]
 
 PROGRAM = """\
 @profile
@@ -54,13 +56,9 @@ def table(text: str) -> dict[int, tuple[float, float, int]]:
     }
 
 
-@pytest.mark.parametrize("minor", MINORS)
-def test_known_allocations_are_on_their_lines(minor: int, tmp_path: Path) -> None:
-    python = find_python(minor)
-    if python is None:
-        pytest.skip(f"there is no Python 3.{minor} here")
+def test_known_allocations_are_on_their_lines(interpreter: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    ended = run(python, "-m", "hotspan.memory", "program.py", cwd=tmp_path)
+    ended = run(interpreter, "-m", "hotspan.memory", "program.py", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     rows = table(ended.stdout)
     assert rows[4][1] == pytest.approx(100, abs=2), "twice 50 MiB"
@@ -68,6 +66,45 @@ def test_known_allocations_are_on_their_lines(minor: int, tmp_path: Path) -> Non
     assert rows[4][0] == pytest.approx(rows[3][0] + 50, abs=3)
     counts = {line: count for line, (_, _, count) in rows.items()}
     assert counts == {1: 2, 3: 2, 4: 2, 5: 8, 6: 6, 7: 4, 8: 2, 9: 2, 10: 2, 11: 2, 14: 1, 16: 3, 17: 4}
+
+
+GROWING = """\
+import os
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
+
+@profile
+def work(n):
+    kept, total = [], 0
+    for i in range(n):
+        total += i
+        kept.append(bytearray(600))
+        total -= i
+    grown = resident()
+    kept.clear()
+    return grown
+
+before = resident()
+print(work(50_000) - before, resident())
+"""
+
+
+def test_quick_lines_lose_no_growth(interpreter: str, tmp_path: Path) -> None:
+    """Memory is not read after lines that were too quick to change it; what the others did must be all there is."""
+    (tmp_path / "program.py").write_text(GROWING)
+    ended = run(interpreter, "-m", "hotspan.memory", "program.py", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    said, tables = ended.stdout.split("\n", 1)
+    grown, last = map(float, said.split())
+    assert grown > 28, "50,000 times 600 bytes"
+    rows = table(tables)
+    increments = {line: more for line, (_, more, _) in rows.items()}
+    assert increments[12] == pytest.approx(grown, rel=0.1)
+    assert abs(increments[11]) + abs(increments[13]) < grown / 10
+    assert sum(increments.values()) == pytest.approx(last, abs=2), "the first row begins with what there was"
+    assert (rows[10][2], rows[11][2], rows[12][2]) == (50_001, 50_000, 50_000)
 
 
 def test_the_table_is_memory_profilers(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ pub mod calls;
 pub mod clock;
 pub mod cupti;
 mod host_spans;
+mod interpreter;
 pub mod launch;
 pub mod lines;
 pub mod native;

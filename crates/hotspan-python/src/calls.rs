@@ -25,6 +25,14 @@ pub(crate) fn from_calls(error: &CallsError) -> PyErr {
 struct Flags {
     subcalls: bool,
     builtins: bool,
+    /// How many calls of a thread are kept as spans.
+    spans: usize,
+}
+
+impl Flags {
+    fn options(self) -> Options {
+        Options { builtins: self.builtins, spans: self.spans, ..Options::default() }
+    }
 }
 
 /// Traces calls and adds them up. Dropping it ends it.
@@ -55,12 +63,13 @@ fn seconds(time: Duration) -> f64 {
 #[pymethods]
 impl PyCallProfiler {
     #[new]
-    #[pyo3(signature = (timer=None, timeunit=0.0, subcalls=true, builtins=true))]
+    #[pyo3(signature = (timer=None, timeunit=0.0, subcalls=true, builtins=true, *, spans=0))]
     fn new(
         timer: Option<&Bound<'_, PyAny>>,
         timeunit: f64,
         subcalls: bool,
         builtins: bool,
+        spans: usize,
     ) -> PyResult<Self> {
         let mut tracer = Tracer::new().map_err(|error| from_calls(&error))?;
         if let Some(timer) = timer {
@@ -70,7 +79,7 @@ impl PyCallProfiler {
             // SAFETY: the GIL is held and the timer is a live object.
             tracer = unsafe { tracer.with_timer(timer.as_ptr().cast(), timeunit) };
         }
-        Ok(Self { tracer: Arc::new(tracer), flags: Mutex::new(Flags { subcalls, builtins }) })
+        Ok(Self { tracer: Arc::new(tracer), flags: Mutex::new(Flags { subcalls, builtins, spans }) })
     }
 
     /// Begin to trace, on all threads.
@@ -83,10 +92,10 @@ impl PyCallProfiler {
         let flags = Flags {
             subcalls: subcalls.unwrap_or(before.subcalls),
             builtins: builtins.unwrap_or(before.builtins),
+            ..before
         };
         *self.flags.lock().unwrap_or_else(PoisonError::into_inner) = flags;
-        let options = Options { builtins: flags.builtins, ..Options::default() };
-        self.tracer.start(options).map_err(|error| from_calls(&error))
+        self.tracer.start(flags.options()).map_err(|error| from_calls(&error))
     }
 
     /// Stop tracing. What was added up stays.
@@ -100,8 +109,7 @@ impl PyCallProfiler {
         self.tracer.stop();
         self.tracer.clear();
         if was_running {
-            let options = Options { builtins: self.flags().builtins, ..Options::default() };
-            let _ = self.tracer.start(options);
+            let _ = self.tracer.start(self.flags().options());
         }
     }
 
@@ -133,7 +141,7 @@ impl PyCallProfiler {
         Ok(list)
     }
 
-    /// What was added up, as a trace.
+    /// What was added up, and the calls that were kept, as a trace.
     fn trace(&self) -> PyTrace {
         let mut table = self.tracer.table();
         if !self.flags().subcalls {
@@ -142,6 +150,7 @@ impl PyCallProfiler {
         let mut builder = TraceBuilder::new();
         builder.source.format = "hotspan recording".to_owned();
         table.write(&mut builder);
+        self.tracer.write_spans(&mut builder);
         PyTrace::new(builder.finish())
     }
 }

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hotspan._program import Program, command, run_reporting
 from hotspan.lines._explicit import profile
 from hotspan.lines._functions import codes_of_script
 from hotspan.lines._profiler import RunningProfiler, dump, text_of, write
-from hotspan.lines._script import Program, ScriptError, run_reporting, split_program
 
 EXAMPLES = """examples:
   python -m hotspan.lines -v script.py            lines of the functions decorated with @profile
@@ -81,15 +81,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    try:
-        own, program = split_program(sys.argv[1:] if arguments is None else arguments, TAKES_VALUE)
-        options = parser().parse_args(own)
-        if program is None:
-            parser().error("there is no program to run")
-        return record(options, program)
-    except ScriptError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.code
+    return command(arguments, parser(), TAKES_VALUE, record)
 
 
 def record(options: argparse.Namespace, program: Program) -> int:
@@ -102,13 +94,7 @@ def record(options: argparse.Namespace, program: Program) -> int:
         setup.prepare()
         setup.run()
         del sys.path[0]
-    try:
-        program.prepare()
-    except SyntaxError as error:
-        import traceback
-
-        traceback.print_exception(type(error), error, None)
-        return 1
+    program.prepare()
     outfile = Path(options.outfile or f"{program.name}.lprof").absolute()
     add_targets(profiler, program, options)
     writer = Writer(profiler, outfile, options.output_interval)

@@ -7,7 +7,7 @@ import builtins
 import sys
 from pathlib import Path
 
-from hotspan.lines._script import Program, ScriptError, run_reporting, split_program
+from hotspan._program import Program, command, run_reporting
 from hotspan.memory import _profiler
 from hotspan.memory._profiler import MemoryProfiler, show_results
 
@@ -43,15 +43,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    try:
-        own, program = split_program(sys.argv[1:] if arguments is None else arguments, TAKES_VALUE)
-        options = parser().parse_args(own)
-        if program is None:
-            parser().error("there is no program to run")
-        return record(options, program)
-    except ScriptError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.code
+    return command(arguments, parser(), TAKES_VALUE, record)
 
 
 def record(options: argparse.Namespace, program: Program) -> int:
@@ -59,13 +51,7 @@ def record(options: argparse.Namespace, program: Program) -> int:
     profiler = MemoryProfiler()
     _profiler.use(profiler)
     builtins.profile = profiler  # type: ignore[attr-defined]
-    try:
-        program.prepare()
-    except SyntaxError as error:
-        import traceback
-
-        traceback.print_exception(type(error), error, None)
-        return 1
+    program.prepare()
     outfile = Path(options.outfile).absolute() if options.outfile else None
 
     def report() -> None:

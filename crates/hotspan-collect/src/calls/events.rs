@@ -1,10 +1,13 @@
 //! What happens at an event, whichever way the interpreter reports it: a function is entered or left.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::calls::functions::{Kind, describe_builtin};
-use crate::calls::python::{Interpreter, Owned, Ptr, text_attribute, type_of};
-use crate::calls::thread::{FunctionId, Key, Site, ThreadCalls};
-use crate::calls::tracer::{Tracer, lock, running, this_thread};
-use crate::clock;
+use crate::calls::thread::{FunctionId, Key, Open, Site, ThreadCalls};
+use crate::calls::threads::{last_thread, lock, this_thread};
+use crate::calls::tracer::{Tracer, running};
+use crate::clock::{self, Ticks};
+use crate::interpreter::{Interpreter, Owned, Ptr, text_attribute, type_of};
 
 /// What the callee of an event is.
 #[derive(Clone, Copy)]
@@ -25,7 +28,7 @@ impl Callee {
 
     /// # Safety
     /// The objects are live.
-    #[inline]
+    #[inline(always)]
     unsafe fn key(self, python: &Interpreter, by_type: bool) -> Key {
         // SAFETY: the caller says so.
         unsafe {
@@ -39,6 +42,7 @@ impl Callee {
     }
 
     /// Methods of C told apart by the type they are called on, as torch.profiler shows them.
+    #[inline(never)]
     unsafe fn key_with_type(self, python: &Interpreter, key: Key) -> Key {
         // SAFETY: the objects are live.
         let object = unsafe {
@@ -56,31 +60,47 @@ impl Callee {
     }
 }
 
+/// Whether any thread wants to know where calls are made from.
+pub(crate) static WANTS_SITES: AtomicBool = AtomicBool::new(false);
+
 /// Notes where the next call of this thread is made from, when that is wanted.
 ///
 /// # Safety
 /// The GIL is held.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn called_from(site: impl FnOnce() -> Site) {
-    let mine = this_thread();
-    // SAFETY: the state is this thread's, and no other reference to it is in use.
-    unsafe {
-        if !mine.is_null() && (*mine).wants_sites() {
-            (*mine).site = site();
+    if WANTS_SITES.load(Ordering::Relaxed) {
+        let mine = this_thread();
+        // SAFETY: the state is this thread's, and no other reference to it is in use.
+        unsafe {
+            if !mine.is_null() && (*mine).wants_sites() {
+                (*mine).site = site();
+            }
         }
     }
 }
 
-/// A call begins.
+/// A call begins. The short way is part of the callback, where the kind of callee is known; all else is out of its way.
 ///
 /// # Safety
 /// The GIL is held; the objects are live.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn entered(python: &'static Interpreter, callee: Callee) {
-    let mine = this_thread();
+    let mine = last_thread();
     // SAFETY: the state is this thread's, and no other reference to it is in use.
     unsafe {
-        if mine.is_null() || (*mine).busy {
+        if mine.is_null() || !(*mine).enter_plainly(|| callee.key(python, false), callee.is_code()) {
+            entered_otherwise(python, callee);
+        }
+    }
+}
+
+#[inline(never)]
+unsafe fn entered_otherwise(python: &'static Interpreter, callee: Callee) {
+    let mine = this_thread();
+    // SAFETY: as above.
+    unsafe {
+        if mine.is_null() || (*mine).is_busy() {
             return;
         }
         let key = callee.key(python, (*mine).by_type);
@@ -99,18 +119,16 @@ pub(crate) unsafe fn entered(python: &'static Interpreter, callee: Callee) {
 ///
 /// # Safety
 /// The GIL is held; the objects are live.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn left(python: &'static Interpreter, callee: Callee) {
     let now = clock::now();
-    let mine = this_thread();
+    let mine = last_thread();
     // SAFETY: as above.
     unsafe {
-        if mine.is_null() || (*mine).busy || (*mine).depth() == 0 {
-            return;
+        let is_it = |open: &Open| open.leaves_as == callee.key(python, false);
+        if mine.is_null() || !(*mine).leave_plainly(now, is_it) {
+            left_otherwise(now, |thread, now| thread.leave(now, callee.key(python, thread.by_type)));
         }
-        let key = callee.key(python, (*mine).by_type);
-        let now = if (*mine).has_timer { running().map_or(now, |tracer| tracer.now()) } else { now };
-        (*mine).leave(now, key);
     }
 }
 
@@ -118,17 +136,41 @@ pub(crate) unsafe fn left(python: &'static Interpreter, callee: Callee) {
 ///
 /// # Safety
 /// The GIL is held.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn left_code() {
     let now = clock::now();
-    let mine = this_thread();
+    let mine = last_thread();
     // SAFETY: as above.
     unsafe {
-        if mine.is_null() || (*mine).busy {
-            return;
+        if mine.is_null() || !(*mine).leave_plainly(now, |open| open.is_code) {
+            left_otherwise(now, ThreadCalls::leave_code);
         }
-        let now = if (*mine).has_timer { running().map_or(now, |tracer| tracer.now()) } else { now };
-        (*mine).leave_code(now);
+    }
+}
+
+#[inline(never)]
+unsafe fn left_otherwise(now: Ticks, leave: impl FnOnce(&mut ThreadCalls, Ticks)) {
+    let mine = this_thread();
+    // SAFETY: the state is this thread's. Asking a timer runs Python code, whose events find the state busy; the reference
+    // begins afterwards.
+    unsafe {
+        if !mine.is_null()
+            && let Some(now) = time_of(mine, now)
+        {
+            leave(&mut *mine, now);
+        }
+    }
+}
+
+/// The time of an event that came at `now`, by the timer of the session; `None` when the event is not the program's.
+unsafe fn time_of(mine: *mut ThreadCalls, now: Ticks) -> Option<Ticks> {
+    // SAFETY: as above.
+    unsafe {
+        if (*mine).is_busy() {
+            return None;
+        }
+        let has_timer = (*mine).has_timer && (*mine).depth() > 0;
+        Some(if has_timer { running().map_or(now, |tracer| tracer.now()) } else { now })
     }
 }
 
@@ -140,9 +182,9 @@ unsafe fn entered_anew(python: &'static Interpreter, mine: *mut ThreadCalls, cal
     // busy meanwhile, nothing of it is borrowed, and it is looked at again afterwards.
     unsafe {
         let session = (*mine).session;
-        (*mine).busy = true;
+        (*mine).set_busy(true);
         let (key, id) = learn(python, &tracer, callee, leaves_as, (*mine).by_type);
-        (*mine).busy = false;
+        (*mine).set_busy(false);
         if this_thread() != mine || (*mine).session != session {
             return;
         }

@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 
-use crate::calls::python::{Interpreter, Owned, Ptr, text_attribute, type_of};
 use crate::calls::thread::{FunctionId, Key};
+use crate::interpreter::{Interpreter, Owned, Ptr, text_attribute, type_of};
 
 /// What kind of function it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,7 +156,7 @@ impl Function {
     /// # Safety
     /// The GIL is held.
     pub(crate) unsafe fn line_at(&self, python: &'static Interpreter, offset: i32) -> Option<i32> {
-        let (code, line_of) = (self.code()?, python.code_line?);
+        let (code, line_of) = (self.code()?, python.code_line);
         // SAFETY: the code object is kept alive; offsets beyond its end have no line.
         Some(unsafe { line_of(code, offset) }).filter(|&line| line > 0)
     }
@@ -232,7 +232,7 @@ pub(crate) unsafe fn describe_builtin(python: &'static Interpreter, function: Pt
         let is_of_module = owner == python.module_type;
         // A method of a type is shown as the type shows it. The definition then belongs to the type, and the object it
         // is bound to may go away.
-        let attribute = crate::calls::python::c_text(&name);
+        let attribute = crate::interpreter::c_text(&name);
         let in_type = match is_of_module {
             true => None,
             false => Owned::new(python, (python.get_attribute)(owner, attribute.as_ptr())),

@@ -1,19 +1,21 @@
 //! Calls of Python functions and of functions of C, every one of them, on every thread.
 //!
 //! [`tracer`] starts and stops, [`monitoring`] (Python 3.12 and newer) and [`set_profile`] (before) bring the events, [`events`]
-//! says what to do at one, [`thread`] is what each thread keeps, [`functions`] names what was called, [`rows`] makes tables
-//! of it. [`python`] is the interpreter, looked up at run time.
+//! says what to do at one, [`threads`] finds what the thread keeps, [`thread`] is that, with its [`edges`], [`functions`]
+//! names what was called, [`rows`] and [`spans`] make tables and traces of it. The interpreter is in `crate::interpreter`.
 
+mod edges;
 mod events;
 mod functions;
 mod monitoring;
-mod python;
 mod rows;
 mod set_profile;
+mod spans;
 mod thread;
+mod threads;
 mod tracer;
 
-pub use python::{Object, Ptr};
+pub use crate::interpreter::{Object, Ptr};
 pub use rows::{CallSums, CallTable, CalledFunction, SpanTable};
 pub use tracer::{Options, Tracer};
 

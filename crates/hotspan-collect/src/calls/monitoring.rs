@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::CallsError;
 use crate::calls::events::{Callee, called_from, entered, left};
-use crate::calls::python::{Interpreter, Owned, Ptr, VectorFunction, type_of};
-use crate::calls::tracer::lock;
+use crate::calls::threads::lock;
+use crate::interpreter::{Interpreter, Owned, Ptr, VectorFunction, type_of};
 
 /// Tool ids to try: first those that are nobody's by custom.
 const TOOL_IDS: [c_long; 6] = [3, 4, 2, 1, 0, 5];
@@ -29,6 +29,20 @@ static EVENTS: [Event; 9] = [
     Event { name: c"C_RETURN", function: c_left, of_builtins: true },
     Event { name: c"C_RAISE", function: c_left, of_builtins: true },
 ];
+
+/// What the interpreter calls for each of them: made once, since each is an object with a type of its own.
+static CALLBACKS: [AtomicUsize; EVENTS.len()] = [const { AtomicUsize::new(0) }; EVENTS.len()];
+
+/// A new reference to the callback of an event.
+unsafe fn callback(python: &'static Interpreter, event: &Event, kept: &AtomicUsize) -> Option<Ptr> {
+    // SAFETY: the GIL is held, so that nobody else makes it; the reference that is kept is never given back.
+    unsafe {
+        if kept.load(Ordering::Relaxed) == 0 {
+            kept.store(python.callback(event.function)?.into_raw() as usize, Ordering::Relaxed);
+        }
+        Some(python.new_reference(kept.load(Ordering::Relaxed) as Ptr))
+    }
+}
 
 /// The bits of an argument count that count; the first says that the place before the arguments is free.
 const COUNT: usize = usize::MAX >> 1;
@@ -83,10 +97,11 @@ unsafe fn listen(
         let register = monitoring.attribute(c"register_callback")?;
         let mut all = 0;
         // An event without a callback would still cost, so that only those that are wanted are asked for.
-        for event in EVENTS.iter().filter(|event| builtins || !event.of_builtins) {
+        let wanted = EVENTS.iter().zip(&CALLBACKS).filter(|(event, _)| builtins || !event.of_builtins);
+        for (event, kept) in wanted {
             let number = events.attribute(event.name)?;
             let bit = (python.as_long)(number.0);
-            let callback = python.callback(event.function)?.into_raw();
+            let callback = callback(python, event, kept)?;
             python.call(register.0, &[(python.new_long)(tool), number.into_raw(), callback])?;
             all |= bit;
         }

@@ -1,12 +1,14 @@
 //! What was traced, as tables: sums for the store and for `getstats`, and calls as spans.
 
 use hashbrown::HashMap;
-use hotspan_store::{CallRow, Duration, FrameId, FrameKind, FrameRow, TraceBuilder};
+use hotspan_store::{CallRow, Duration, FrameId, FrameKind, FrameRow, Ident, Timestamp, TraceBuilder};
 
 use crate::calls::functions::Function;
-use crate::calls::python::Ptr;
 use crate::calls::thread::{CallSpan, FunctionId, Site, Sums};
-use crate::calls::tracer::{Tracer, lock};
+use crate::calls::threads::lock;
+use crate::calls::tracer::{ThreadSpans, Tracer};
+use crate::clock::Ticks;
+use crate::interpreter::Ptr;
 
 /// Calls added up, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,13 +117,38 @@ impl Tracer {
     /// Takes the calls that were kept as spans out of the tracer. Files are shown without these prefixes. The GIL is held.
     #[must_use]
     pub fn take_spans(&self, prefixes: &[String]) -> SpanTable {
-        let (Some(mut totals), Some(functions)) = (lock(&self.totals), lock(&self.functions)) else {
+        let Some((spans, dropped)) = lock(&self.totals)
+            .map(|mut totals| (std::mem::take(&mut totals.spans), std::mem::take(&mut totals.dropped)))
+        else {
             return SpanTable::default();
         };
-        let mut threads: Vec<(i64, Vec<CallSpan>)> = std::mem::take(&mut totals.spans)
-            .into_iter()
-            .map(|thread| (thread.os_thread, thread.spans))
-            .collect();
+        self.named(spans, dropped, prefixes)
+    }
+
+    /// Adds the calls that were kept as spans to a trace, whose time begins with the first. They stay in the tracer. The GIL is
+    /// held, and the tracer is not running.
+    pub fn write_spans(&self, builder: &mut TraceBuilder) {
+        let Some((spans, dropped)) = lock(&self.totals).map(|totals| (totals.spans.clone(), totals.dropped))
+        else {
+            return;
+        };
+        let calibration = self.calibration().filter(|_| !self.has_timer());
+        let nanos =
+            |ticks: Ticks| calibration.map_or(ticks.0 as i64, |calibration| calibration.unix(ticks).0);
+        let firsts = spans.iter().filter_map(|thread| thread.spans.first());
+        let Some(origin) = firsts.map(|span| nanos(span.start)).min() else { return };
+        if calibration.is_some() {
+            (builder.clock.origin, builder.clock.base_unix) = (0, Some(origin));
+        }
+        let process = Ident::Int(i64::from(std::process::id()));
+        let table = self.named(spans, dropped, &[]);
+        table.write(builder, process, &mut 0, |ticks| Timestamp(nanos(ticks) - origin));
+    }
+
+    fn named(&self, spans: Vec<ThreadSpans>, dropped: u64, prefixes: &[String]) -> SpanTable {
+        let Some(functions) = lock(&self.functions) else { return SpanTable::default() };
+        let mut threads: Vec<(i64, Vec<CallSpan>)> =
+            spans.into_iter().map(|thread| (thread.os_thread, thread.spans)).collect();
         let mut lines: HashMap<(FunctionId, Site), Site> = HashMap::new();
         for (_, spans) in &mut threads {
             for index in 0..spans.len() {
@@ -145,7 +172,7 @@ impl Tracer {
                 module: function.module_number(),
             },
         );
-        SpanTable { functions: named.collect(), threads, dropped: std::mem::take(&mut totals.dropped) }
+        SpanTable { functions: named.collect(), threads, dropped }
     }
 }
 

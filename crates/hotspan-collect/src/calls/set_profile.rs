@@ -1,17 +1,19 @@
 //! Events of `PyEval_SetProfile`, before Python 3.12: set on each thread.
 //!
-//! Threads that run when tracing begins are reached through the interpreter's list of threads, those that `threading` starts
-//! later through `threading.setprofile`. A thread that C code or `_thread` starts later is not seen.
+//! Threads that run when tracing begins are reached through the interpreter's list of threads. Later ones are put in that
+//! list by the thread that starts them, which has the GIL until the function that does it has returned: at that event
+//! they are set before they run anything. Threads whose starter is not traced (a thread of C) come through
+//! `threading.setprofile`. A thread of C that enters Python is seen when the next thread is started.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::ptr::null_mut;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::calls::CallsError;
 use crate::calls::events::{Callee, called_from, entered, left, left_code};
-use crate::calls::python::{Interpreter, MethodDefinition, Owned, ProfileFunction, Ptr};
-use crate::calls::tracer::lock;
+use crate::calls::threads::lock;
+use crate::interpreter::{Interpreter, MethodDefinition, Owned, ProfileFunction, Ptr};
 
 const CALL: c_int = 0;
 const RETURN: c_int = 3;
@@ -22,14 +24,25 @@ const C_RETURN: c_int = 6;
 /// Set on every new thread by `threading`; its first event puts [`on_event`] in its place.
 static HOOK: MethodDefinition = MethodDefinition::fast(c"hotspan_hook", hook);
 
+/// The definitions of the functions that start threads.
+static STARTERS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+/// The number of the newest thread that was set.
+static NEWEST: AtomicU64 = AtomicU64::new(0);
+
 /// Whether functions of C are wanted.
 static BUILTINS: AtomicBool = AtomicBool::new(true);
 
-struct Previous(Ptr);
+/// What there was before: our references.
+struct Previous {
+    /// What `threading` set on new threads.
+    of_threads: Ptr,
+    /// The profile function of the thread that began to trace, and that thread.
+    of_this: Ptr,
+    thread: u64,
+}
 // SAFETY: used with the GIL only.
 unsafe impl Send for Previous {}
 
-/// What `threading` set on new threads before; our reference.
 static PREVIOUS: Mutex<Option<Previous>> = Mutex::new(None);
 
 /// # Safety
@@ -42,6 +55,12 @@ pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Resu
             return Err(CallsError::NoEvents);
         }
         set_on_new_threads(python);
+        for (name, place) in [c"start_new_thread", c"start_new"].into_iter().zip(&STARTERS) {
+            let function =
+                attribute(python, c"_thread", name).filter(|function| python.is_c_function(function.0));
+            place.store(function.map_or(0, |function| python.definition(function.0)), Ordering::Relaxed);
+        }
+        NEWEST.store(0, Ordering::Relaxed);
         set_on_all(python, Some(on_event));
     }
     Ok(())
@@ -52,39 +71,58 @@ pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Resu
 pub(crate) unsafe fn stop(python: &'static Interpreter) {
     // SAFETY: the GIL is held.
     unsafe {
+        NEWEST.store(0, Ordering::Relaxed);
         set_on_all(python, None);
         python.aside(|| {
-            let previous = lock(&PREVIOUS).and_then(|mut previous| previous.take());
-            if let (Some(previous), Some(set)) = (previous, threading(python, c"setprofile")) {
-                python.call(set.0, &[previous.0]);
+            let Some(previous) = lock(&PREVIOUS).and_then(|mut previous| previous.take()) else { return };
+            if let Some(set) = attribute(python, c"threading", c"setprofile") {
+                python.call(set.0, &[previous.of_threads]);
+            }
+            // Only functions of Python: what C put there cannot be put back from here.
+            let of_this = Owned::new(python, previous.of_this);
+            if let Some(function) = of_this
+                && previous.thread == libc::pthread_self() as u64
+                && python.is_python_function(function.0)
+                && let Some(set) = attribute(python, c"sys", c"setprofile")
+            {
+                python.call(set.0, &[function.into_raw()]);
             }
         });
     }
 }
 
+/// Sets the profile function of all threads that are newer than those it was set on before.
 unsafe fn set_on_all(python: &'static Interpreter, function: Option<ProfileFunction>) {
-    // SAFETY: with the GIL held the list of threads does not change, and `_PyEval_SetProfile` is made for other threads.
-    // None of the calls returns a reference.
+    // SAFETY: with the GIL held threads leave the list only after they have run, and `_PyEval_SetProfile` is made for other
+    // threads. None of the calls returns a reference.
     unsafe {
-        if let (Some(set), Some(interpreter), Some(first), Some(next)) =
-            (python.set_profile_of, python.this_interpreter, python.first_thread, python.next_thread)
-        {
+        if let (Some(set), Some(interpreter), Some(first), Some(next), Some(number)) = (
+            python.set_profile_of,
+            python.this_interpreter,
+            python.first_thread,
+            python.next_thread,
+            python.thread_number,
+        ) {
+            // The newest is the first.
             let mut thread = first(interpreter());
-            while !thread.is_null() {
+            let known = NEWEST.load(Ordering::Relaxed);
+            let newest = if thread.is_null() { known } else { number(thread) };
+            while !thread.is_null() && number(thread) > known {
                 if set(thread, function, null_mut()) < 0 {
                     (python.clear_error)();
                 }
                 thread = next(thread);
             }
+            NEWEST.store(newest, Ordering::Relaxed);
         } else if let Some(set) = python.set_profile {
             set(function, null_mut());
         }
     }
 }
 
-unsafe fn threading(python: &'static Interpreter, name: &std::ffi::CStr) -> Option<Owned> {
+unsafe fn attribute(python: &'static Interpreter, module: &CStr, name: &CStr) -> Option<Owned> {
     // SAFETY: the GIL is held.
-    unsafe { Owned::new(python, (python.import)(c"threading".as_ptr()))?.attribute(name) }
+    unsafe { Owned::new(python, (python.import)(module.as_ptr()))?.attribute(name) }
 }
 
 unsafe fn set_on_new_threads(python: &'static Interpreter) {
@@ -94,10 +132,10 @@ unsafe fn set_on_new_threads(python: &'static Interpreter) {
         if lock(&PREVIOUS).is_none_or(|previous| previous.is_some()) {
             return;
         }
-        let Some(previous) = threading(python, c"getprofile").and_then(|get| python.call(get.0, &[])) else {
-            return;
-        };
-        let Some(set) = threading(python, c"setprofile") else { return };
+        let value = |module, name| attribute(python, module, name).and_then(|get| python.call(get.0, &[]));
+        let Some(of_threads) = value(c"threading", c"getprofile") else { return };
+        let Some(of_this) = value(c"sys", c"getprofile") else { return };
+        let Some(set) = attribute(python, c"threading", c"setprofile") else { return };
         let hook = (python.new_function)(&raw const HOOK, null_mut(), null_mut());
         if hook.is_null() {
             (python.clear_error)();
@@ -105,7 +143,8 @@ unsafe fn set_on_new_threads(python: &'static Interpreter) {
         }
         python.call(set.0, &[hook]);
         if let Some(mut kept) = lock(&PREVIOUS) {
-            *kept = Some(Previous(previous.into_raw()));
+            let thread = libc::pthread_self() as u64;
+            *kept = Some(Previous { of_threads: of_threads.into_raw(), of_this: of_this.into_raw(), thread });
         }
     }
 }
@@ -118,8 +157,15 @@ unsafe extern "C" fn hook(_: Ptr, arguments: *const Ptr, count: isize) -> Ptr {
         if let Some(set) = python.set_profile {
             set(if is_tracing { Some(on_event) } else { None }, null_mut());
         }
-        if is_tracing && count == 3 && python.text(*arguments.add(1)).as_deref() == Some("call") {
-            on_event(null_mut(), *arguments, CALL, python.none);
+        if is_tracing && count == 3 {
+            let what = match python.text(*arguments.add(1)).as_deref() {
+                Some("call") => CALL,
+                Some("return") => RETURN,
+                Some("c_call") => C_CALL,
+                Some("c_return") => C_RETURN,
+                _ => C_EXCEPTION,
+            };
+            on_event(null_mut(), *arguments, what, *arguments.add(2));
         }
         python.new_reference(python.none)
     }
@@ -132,19 +178,22 @@ unsafe extern "C" fn on_event(_: Ptr, frame: Ptr, what: c_int, argument: Ptr) ->
         match what {
             CALL => {
                 called_from(|| line_of_caller(python, frame));
-                let code = (python.frame_code)(frame);
-                entered(python, Callee::Code(code, Some(frame)));
-                (python.dec_ref)(code);
+                entered(python, Callee::Code(python.code_of(frame), Some(frame)));
             }
             RETURN => left_code(),
-            C_CALL | C_EXCEPTION | C_RETURN
-                if BUILTINS.load(Ordering::Relaxed) && python.is_c_function(argument) =>
-            {
-                if what == C_CALL {
+            C_CALL | C_EXCEPTION | C_RETURN if python.is_c_function(argument) => {
+                let wanted = BUILTINS.load(Ordering::Relaxed);
+                if what == C_CALL && wanted {
                     called_from(|| (python.frame_line)(frame));
                     entered(python, Callee::Builtin(argument));
-                } else {
-                    left(python, Callee::Builtin(argument));
+                } else if what != C_CALL {
+                    let definition = python.definition(argument);
+                    if STARTERS.iter().any(|starter| starter.load(Ordering::Relaxed) == definition) {
+                        set_on_all(python, Some(on_event));
+                    }
+                    if wanted {
+                        left(python, Callee::Builtin(argument));
+                    }
                 }
             }
             _ => {}

@@ -3,54 +3,24 @@
 //! Entering costs a look at the function called last from the same place, or one probe of a table; leaving costs none. After
 //! every pair of caller and callee has been seen once, nothing is allocated.
 
-use hashbrown::HashMap;
+use std::sync::atomic::AtomicUsize;
 
-use crate::clock::Ticks;
-
-/// A function in the registry of the tracer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct FunctionId(pub(crate) u32);
-
-/// What tells a function from others: the address of its code object or C definition.
-pub(crate) type Key = usize;
+use crate::calls::edges::Edges;
+pub(crate) use crate::calls::edges::{FunctionId, Key};
+use crate::clock::{self, Ticks};
 
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+pub(crate) struct Open {
     start: u64,
     /// Ticks in functions called from it.
     inner: u64,
     /// What the event of its return will name.
-    leaves_as: Key,
+    pub(crate) leaves_as: Key,
     edge: u32,
     span: u32,
     /// Python code, not a function of C.
-    is_code: bool,
-}
-
-/// Calls from one function to another.
-#[derive(Clone, Copy, Debug)]
-struct Edge {
-    key: Key,
-    caller: u32,
-    callee: u32,
-    depth: u32,
-    calls: u64,
-    recursive: u64,
-    own: u64,
-    total: u64,
-}
-
-/// A function this thread has been in. What edges add up to is not kept twice.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    id: FunctionId,
-    /// How many of its calls have not returned.
-    depth: u32,
-    /// The edge that was taken last from here.
-    last_edge: u32,
-    recursive: u64,
-    total: u64,
+    pub(crate) is_code: bool,
 }
 
 /// Sums in ticks.
@@ -90,159 +60,119 @@ pub(crate) struct CallSpan {
 /// What a thread has done; its own thread writes it, with the GIL.
 #[derive(Debug)]
 pub(crate) struct ThreadCalls {
+    /// The thread it belongs to; 0: none. Others look at it.
+    pub(crate) thread: AtomicUsize,
     /// Which session the rest belongs to; 0: none.
     pub(crate) session: u64,
-    pub(crate) os_thread: i64,
+    /// Events need their key and the time, and nothing else: none of what follows is wanted.
+    plain: bool,
     /// An event is being handled that runs Python code; its events are not the program's.
-    pub(crate) busy: bool,
-    /// What the session wants of events beside the usual; any of it takes the long way in.
+    busy: bool,
     pub(crate) has_timer: bool,
     pub(crate) by_type: bool,
     pub(crate) module_call: Key,
     /// Where the next call is made from.
     pub(crate) site: Site,
-    /// The function this thread is in, a place in `known`.
+    pub(crate) os_thread: i64,
+    /// The function this thread is in.
     current: u32,
     stack: Vec<Open>,
-    known: Vec<Known>,
-    ids: HashMap<Key, u32>,
-    edges: Vec<Edge>,
-    slots: Vec<Slot>,
+    edges: Edges,
     pub(crate) spans: Vec<CallSpan>,
     /// How many spans may be kept; 0: none are wanted.
     room: usize,
     pub(crate) dropped: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
-    key: Key,
-    caller: u32,
-    /// Edge plus one; 0: free.
-    edge: u32,
-}
-
-const NO_EDGE: u32 = u32::MAX;
-const FIRST_SLOTS: usize = 64;
-
 impl ThreadCalls {
     pub(crate) fn new(session: u64, os_thread: i64, room: usize) -> Self {
-        // Whatever is called from outside is called from the first.
-        let outside =
-            Known { id: FunctionId(u32::MAX), depth: 0, last_edge: NO_EDGE, recursive: 0, total: 0 };
         Self {
+            thread: AtomicUsize::new(0),
             session,
-            os_thread,
+            plain: room == 0,
             busy: false,
             has_timer: false,
             by_type: false,
             module_call: 0,
             site: 0,
+            os_thread,
             current: 0,
             stack: Vec::with_capacity(64),
-            known: vec![outside],
-            ids: HashMap::new(),
-            edges: Vec::new(),
-            slots: vec![Slot::default(); FIRST_SLOTS],
+            edges: Edges::new(),
             spans: Vec::new(),
             room,
             dropped: 0,
         }
     }
 
-    #[inline]
-    fn slot_of(caller: u32, key: Key) -> usize {
-        // Addresses end in zeros; the upper bits of a product depend on all of the lower ones.
-        let mixed = (key as u64 >> 4) ^ (u64::from(caller) << 40);
-        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+    /// Begins anew; it stays the same thread's.
+    pub(crate) fn renew(&mut self, other: Self) {
+        let thread = std::mem::take(self.thread.get_mut());
+        *self = other;
+        *self.thread.get_mut() = thread;
+    }
+
+    /// Says what the session wants of events beside the usual.
+    pub(crate) fn wants(&mut self, has_timer: bool, by_type: bool, module_call: Key) {
+        (self.has_timer, self.by_type, self.module_call) = (has_timer, by_type, module_call);
+        self.set_busy(false);
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy
+    }
+
+    /// Says whether events are not the program's; what was said before.
+    pub(crate) fn set_busy(&mut self, busy: bool) -> bool {
+        let special = busy || self.has_timer || self.by_type || self.module_call != 0 || self.room > 0;
+        self.plain = !special;
+        std::mem::replace(&mut self.busy, busy)
+    }
+
+    /// The short way in, for a call that was made before and of which nothing but sums is wanted. False: nothing was done.
+    #[inline(always)]
+    pub(crate) fn enter_plainly(&mut self, key: impl FnOnce() -> Key, is_code: bool) -> bool {
+        if !self.plain {
+            return false;
+        }
+        let key = key();
+        let Some(edge) = self.edges.find(self.current, key) else { return false };
+        self.current = self.edges.take(edge);
+        let start = clock::now().0;
+        self.stack.push(Open { start, inner: 0, leaves_as: key, edge, span: 0, is_code });
+        true
+    }
+
+    /// The short way out, when the innermost call is what returned and nothing but sums is wanted. False: nothing was done.
+    #[inline(always)]
+    pub(crate) fn leave_plainly(&mut self, now: Ticks, is_it: impl FnOnce(&Open) -> bool) -> bool {
+        match self.stack.last() {
+            Some(open) if self.plain && is_it(open) => {
+                self.close(now);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// The edge from the current function to `key`, when it was taken before.
     #[inline]
     pub(crate) fn edge_to(&self, key: Key) -> Option<u32> {
-        // SAFETY: `current` is a place in `known`, and what `last_edge` names is a place in `edges` or the edge that is none.
-        unsafe {
-            let last = self.known.get_unchecked(self.current as usize).last_edge;
-            if last != NO_EDGE && self.edges.get_unchecked(last as usize).key == key {
-                return Some(last);
-            }
-        }
-        self.search(key)
-    }
-
-    fn search(&self, key: Key) -> Option<u32> {
-        let caller = self.current;
-        let mask = self.slots.len() - 1;
-        let mut at = Self::slot_of(caller, key) & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot.edge == 0 {
-                return None;
-            }
-            if slot.key == key && slot.caller == caller {
-                return Some(slot.edge - 1);
-            }
-            at = (at + 1) & mask;
-        }
+        self.edges.find(self.current, key)
     }
 
     /// The edge from the current function to one that it never called before.
-    #[cold]
     pub(crate) fn new_edge(&mut self, key: Key, id: FunctionId) -> u32 {
-        let caller = self.current;
-        let callee = match self.ids.get(&key) {
-            Some(&callee) => callee,
-            None => {
-                let callee = self.known.len() as u32;
-                self.known.push(Known { id, depth: 0, last_edge: NO_EDGE, recursive: 0, total: 0 });
-                self.ids.insert(key, callee);
-                callee
-            }
-        };
-        let edge = self.edges.len() as u32;
-        self.edges.push(Edge { key, caller, callee, depth: 0, calls: 0, recursive: 0, own: 0, total: 0 });
-        if self.edges.len() * 2 > self.slots.len() {
-            self.slots = vec![Slot::default(); self.slots.len() * 4];
-            for (index, edge) in self.edges.iter().enumerate() {
-                Self::put(
-                    &mut self.slots,
-                    Slot { key: edge.key, caller: edge.caller, edge: index as u32 + 1 },
-                );
-            }
-        } else {
-            Self::put(&mut self.slots, Slot { key, caller, edge: edge + 1 });
-        }
-        edge
-    }
-
-    fn put(slots: &mut [Slot], slot: Slot) {
-        let mask = slots.len() - 1;
-        let mut at = Self::slot_of(slot.caller, slot.key) & mask;
-        while slots[at].edge != 0 {
-            at = (at + 1) & mask;
-        }
-        slots[at] = slot;
+        self.edges.add(self.current, key, id)
     }
 
     /// Enters the function at the end of an edge of the current one.
-    #[inline]
     pub(crate) fn enter(&mut self, edge: u32, leaves_as: Key, is_code: bool, now: impl FnOnce() -> Ticks) {
-        debug_assert!((edge as usize) < self.edges.len());
-        let caller = self.current;
-        let mut span = 0;
-        // SAFETY: an edge comes from `edge_to` or `new_edge`, so that it and the functions at its ends are known.
-        unsafe {
-            self.known.get_unchecked_mut(caller as usize).last_edge = edge;
-            let taken = self.edges.get_unchecked_mut(edge as usize);
-            taken.depth += 1;
-            self.current = taken.callee;
-            let callee = self.known.get_unchecked_mut(taken.callee as usize);
-            callee.depth += 1;
-            if self.room > 0 {
-                let id = callee.id;
-                span = self.new_span(id);
-            }
-        }
+        self.current = self.edges.take(edge);
+        let span = match self.edges.function(self.current) {
+            Some(function) if self.room > 0 => self.new_span(function),
+            _ => 0,
+        };
         // What was done so far is the caller's time, not the callee's; little is left to do.
         let start = now();
         self.stack.push(Open { start: start.0, inner: 0, leaves_as, edge, span, is_code });
@@ -270,7 +200,6 @@ impl ThreadCalls {
 
     /// Leaves the innermost function, if that is what returned. A return that was not entered is passed over; when
     /// the returns of inner functions were not seen, they end now too.
-    #[inline]
     pub(crate) fn leave(&mut self, now: Ticks, leaves_as: Key) {
         match self.stack.last() {
             Some(open) if open.leaves_as == leaves_as => self.pop(now),
@@ -280,7 +209,6 @@ impl ThreadCalls {
     }
 
     /// Leaves the innermost Python function, and functions of C inside it whose returns were not seen.
-    #[inline]
     pub(crate) fn leave_code(&mut self, now: Ticks) {
         while let Some(open) = self.stack.last() {
             let is_code = open.is_code;
@@ -300,36 +228,22 @@ impl ThreadCalls {
         }
     }
 
-    #[inline]
     fn pop(&mut self, now: Ticks) {
-        let Some(open) = self.stack.pop() else { return };
-        let total = now.0.wrapping_sub(open.start);
-        // SAFETY: an open call names an edge that is there, and edges and functions are never taken out.
-        unsafe {
-            let edge = self.edges.get_unchecked_mut(open.edge as usize);
-            self.current = edge.caller;
-            edge.calls += 1;
-            edge.own = edge.own.wrapping_add(total).wrapping_sub(open.inner);
-            edge.depth -= 1;
-            if edge.depth == 0 {
-                edge.total = edge.total.wrapping_add(total);
-            } else {
-                edge.recursive += 1;
-            }
-            let callee = self.known.get_unchecked_mut(edge.callee as usize);
-            callee.depth -= 1;
-            if callee.depth == 0 {
-                callee.total = callee.total.wrapping_add(total);
-            } else {
-                callee.recursive += 1;
-            }
+        if let Some(span) = self.close(now).filter(|&span| span > 0) {
+            self.spans[span as usize - 1].end = now;
         }
+    }
+
+    /// Ends the innermost call; its span.
+    #[inline(always)]
+    fn close(&mut self, now: Ticks) -> Option<u32> {
+        let open = self.stack.pop()?;
+        let total = now.0.wrapping_sub(open.start);
+        self.current = self.edges.give_back(open.edge, total, open.inner);
         if let Some(outer) = self.stack.last_mut() {
             outer.inner = outer.inner.wrapping_add(total);
         }
-        if open.span > 0 {
-            self.spans[open.span as usize - 1].end = now;
-        }
+        Some(open.span)
     }
 
     /// How many calls have not returned.
@@ -346,18 +260,12 @@ impl ThreadCalls {
         while self.depth() > 0 {
             self.pop(now);
         }
-        for edge in &self.edges {
-            let callee = &mut self.known[edge.callee as usize];
+        self.edges.drain(|caller, callee, edge, recursive, total| {
             let of_edge =
                 Sums { calls: edge.calls, recursive: edge.recursive, own: edge.own, total: edge.total };
             // Calls and own time of a function are the sums of its edges; the rest is its own and handed over once.
-            let recursive = std::mem::take(&mut callee.recursive);
-            let total = std::mem::take(&mut callee.total);
-            let of_callee = Sums { recursive, total, ..of_edge };
-            let callee = callee.id;
-            let caller = (edge.caller != 0).then(|| self.known[edge.caller as usize].id);
-            add(caller, callee, of_edge, of_callee);
-        }
+            add(caller, callee, of_edge, Sums { recursive, total, ..of_edge });
+        });
     }
 }
 

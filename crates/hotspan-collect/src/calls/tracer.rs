@@ -3,19 +3,20 @@
 //! All events come with the GIL held, which is what orders them against starting and stopping. A thread that ends gives
 //! its sums over without the GIL, under a lock that nobody holds while running Python code.
 
-use std::cell::Cell;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, TryLockError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Once};
 
 use hashbrown::HashMap;
 
 use crate::calls::CallsError;
+use crate::calls::events::WANTS_SITES;
 use crate::calls::functions::{Functions, Kind};
-use crate::calls::python::{Interpreter, Owned, Ptr};
 use crate::calls::thread::{CallSpan, FunctionId, Key, Sums, ThreadCalls};
+use crate::calls::threads::{ACTIVE, ENDS_IN_CHILDREN, PREPARED, THREADS, in_child, lock, own_state};
 use crate::calls::{monitoring, set_profile};
 use crate::clock::{self, Calibration, ClockStart, Ticks};
+use crate::interpreter::{Interpreter, Owned, Ptr};
 
 /// What to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Default for Options {
 }
 
 /// The spans of one thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ThreadSpans {
     pub(crate) os_thread: i64,
     pub(crate) spans: Vec<CallSpan>,
@@ -51,7 +52,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    fn take(&mut self, thread: &mut ThreadCalls, now: Ticks) {
+    pub(crate) fn take(&mut self, thread: &mut ThreadCalls, now: Ticks) {
         thread.finish(now, |caller, callee, edge, function| {
             if edge.calls == 0 {
                 return;
@@ -98,122 +99,13 @@ unsafe impl Send for Tracer {}
 // SAFETY: as above.
 unsafe impl Sync for Tracer {}
 
-/// The tracer of the running session.
-pub(crate) fn running() -> Option<Arc<Tracer>> {
-    lock(&TRACER)?.clone()
-}
-
-/// The running session, 0 for none.
-static ACTIVE: AtomicU64 = AtomicU64::new(0);
 static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
 /// The tracer of the running session.
 static TRACER: Mutex<Option<Arc<Tracer>>> = Mutex::new(None);
-/// The state of every thread that has met an event.
-static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
-/// The functions that threads were in when tracing began, until the thread meets its first event.
-static PREPARED: Mutex<Vec<(u64, Box<ThreadCalls>)>> = Mutex::new(Vec::new());
 
-/// Whether forked children trace nothing: what they did would only fill their memory. Sums go on, as in cProfile.
-static ENDS_IN_CHILDREN: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn in_child() {
-    if ENDS_IN_CHILDREN.load(Ordering::Acquire) {
-        ACTIVE.store(0, Ordering::Release);
-    }
-}
-
-struct Known(*mut ThreadCalls);
-// SAFETY: what is behind it is used by its own thread, or with the GIL, which its thread then does not hold.
-unsafe impl Send for Known {}
-
-thread_local! {
-    static CURRENT: Cell<*mut ThreadCalls> = const { Cell::new(null_mut()) };
-    static ENDED: Cell<bool> = const { Cell::new(false) };
-    static AT_END: AtEnd = const { AtEnd };
-}
-
-/// Locks without waiting for ever: a lock that cannot be had was held by another thread when this process was forked off.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    for _ in 0..100_000 {
-        match mutex.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-        }
-    }
-    None
-}
-
-/// Hands over what a thread did when it ends.
-struct AtEnd;
-
-impl Drop for AtEnd {
-    fn drop(&mut self) {
-        ENDED.set(true);
-        let mine = CURRENT.replace(null_mut());
-        if mine.is_null() {
-            return;
-        }
-        let Some(mut threads) = lock(&THREADS) else { return };
-        threads.retain(|known| known.0 != mine);
-        // SAFETY: made by `attach`, out of the list, and its thread is here.
-        let mut state = unsafe { Box::from_raw(mine) };
-        if state.session != 0
-            && state.session == ACTIVE.load(Ordering::Acquire)
-            && let Some(tracer) = running()
-        {
-            let now = clock::now();
-            if let Some(mut totals) = lock(&tracer.totals) {
-                totals.take(&mut state, now);
-            }
-        }
-    }
-}
-
-/// The state of this thread in the running session; null when nothing is to be recorded.
-#[inline]
-pub(crate) fn this_thread() -> *mut ThreadCalls {
-    let session = ACTIVE.load(Ordering::Relaxed);
-    let mine = CURRENT.get();
-    // SAFETY: a state lives until its thread ends.
-    if !mine.is_null() && unsafe { (*mine).session } == session && session != 0 {
-        mine
-    } else {
-        attach(session)
-    }
-}
-
-#[cold]
-fn attach(session: u64) -> *mut ThreadCalls {
-    if session == 0 || ENDED.get() {
-        return null_mut();
-    }
-    let Some(tracer) = running() else { return null_mut() };
-    let Some(mut threads) = lock(&THREADS) else { return null_mut() };
-    // SAFETY: cannot fail.
-    let (os_thread, ident) = unsafe { (i64::from(libc::gettid()), libc::pthread_self() as u64) };
-    let prepared = lock(&PREPARED).and_then(|mut prepared| {
-        let index = prepared.iter().position(|(known, state)| *known == ident && state.session == session)?;
-        Some(prepared.swap_remove(index).1)
-    });
-    let room = lock(&tracer.options).map_or(0, |options| options.spans);
-    let mut state = prepared.unwrap_or_else(|| Box::new(ThreadCalls::new(session, os_thread, room)));
-    state.os_thread = os_thread;
-    state.has_timer = tracer.has_timer();
-    state.by_type = room > 0;
-    state.module_call = tracer.module_call();
-    let mine = CURRENT.get();
-    if mine.is_null() {
-        let _ = AT_END.try_with(|_| ());
-        let new = Box::into_raw(state);
-        threads.push(Known(new));
-        CURRENT.set(new);
-        new
-    } else {
-        // SAFETY: the state of this thread from an earlier session, which was collected.
-        unsafe { *mine = *state };
-        mine
-    }
+/// The tracer of the running session.
+pub(crate) fn running() -> Option<Arc<Tracer>> {
+    lock(&TRACER)?.clone()
 }
 
 impl Tracer {
@@ -258,6 +150,11 @@ impl Tracer {
         self.module_call.load(Ordering::Relaxed)
     }
 
+    /// How many calls of a thread may be kept as spans.
+    pub(crate) fn room(&self) -> usize {
+        lock(&self.options).map_or(0, |options| options.spans)
+    }
+
     /// Whether this tracer is the one that traces.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -291,6 +188,7 @@ impl Tracer {
             unsafe { self.prepare(session, options) };
         }
         ENDS_IN_CHILDREN.store(options.spans > 0, Ordering::Release);
+        WANTS_SITES.store(options.spans > 0, Ordering::Release);
         static AT_FORK: Once = Once::new();
         AT_FORK.call_once(|| {
             // SAFETY: the handler is a function of this library, which is never unloaded, and takes no lock.
@@ -338,7 +236,7 @@ impl Tracer {
         let session = self.session.load(Ordering::Acquire);
         // In a forked child the other threads are gone, and what they did is the parent's.
         let forked = self.process.load(Ordering::Relaxed) != u64::from(std::process::id());
-        let mine = CURRENT.get();
+        let mine = own_state();
         let (Some(threads), Some(mut totals)) = (lock(&THREADS), lock(&self.totals)) else { return };
         for known in threads.iter().filter(|known| !forked || known.0 == mine) {
             // SAFETY: threads that end leave the list first, under the same lock; those that run do not hold the GIL,
@@ -346,7 +244,7 @@ impl Tracer {
             let state = unsafe { &mut *known.0 };
             if state.session == session {
                 totals.take(state, now);
-                *state = ThreadCalls::new(0, state.os_thread, 0);
+                state.renew(ThreadCalls::new(0, state.os_thread, 0));
             }
         }
     }
@@ -383,13 +281,13 @@ impl Tracer {
         // SAFETY: the timer is ours; its events are not the program's.
         unsafe {
             self.python.aside(|| {
-                let mine = CURRENT.get();
-                let was_busy = !mine.is_null() && std::mem::replace(&mut (*mine).busy, true);
+                let mine = own_state();
+                let was_busy = !mine.is_null() && (*mine).set_busy(true);
                 let value = Owned::new(self.python, (self.python.call_object)(timer.function, null_mut()));
                 let number = value.map_or(0.0, |value| (self.python.as_double)(value.0));
                 (self.python.clear_error)();
                 if !mine.is_null() {
-                    (*mine).busy = was_busy;
+                    (*mine).set_busy(was_busy);
                 }
                 let seconds = if timer.unit > 0.0 { number * timer.unit } else { number };
                 Ticks((seconds * 1e9) as i64 as u64)

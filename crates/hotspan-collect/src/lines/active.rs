@@ -7,11 +7,12 @@
 use std::cell::UnsafeCell;
 use std::rc::Rc;
 
-use super::python::Object;
+use super::quiet::quiet_ticks;
 use super::recorder::Measure;
-use super::resident::resident_bytes;
+use super::resident::{last_resident_bytes, resident_bytes};
 use super::tables::{REGISTRY, Registry, Watched};
 use crate::clock;
+use crate::interpreter::Object;
 
 struct Active {
     code: *mut Object,
@@ -26,6 +27,8 @@ struct Active {
     timed: bool,
     /// Another call of the same function runs inside this one.
     paused: bool,
+    /// When the memory of the process was last known at an event of this frame; 0: never.
+    measured: u64,
 }
 
 /// The frames of a thread, innermost last.
@@ -115,6 +118,7 @@ impl Frames {
             start: now,
             timed,
             paused: false,
+            measured: 0,
         });
     }
 }
@@ -124,27 +128,31 @@ impl Active {
     #[inline]
     fn settle(&mut self, now: u64) {
         if self.timed && !self.paused {
-            for table in &self.watched.tables {
-                if table.switch.on.get() && table.switch.measure == Measure::Time {
-                    table.add_time(self.line, self.start, now);
-                }
+            for table in self.watched.tables_of(Measure::Time) {
+                table.add_time(self.line, self.start, now);
             }
         }
         self.start = now;
     }
 
-    /// The line is over: measures what it left behind.
+    /// The line is over, at `now`: measures what it left behind.
     #[inline]
-    fn measure_memory(&self) {
-        let wants = |table: &&Rc<super::tables::LineTable>| {
-            table.switch.on.get() && table.switch.measure == Measure::Memory
-        };
-        let mut tables = self.watched.tables.iter().filter(wants).peekable();
-        if tables.peek().is_some()
-            && let Some(memory) = resident_bytes()
-        {
-            tables.for_each(|table| table.add_memory(self.line, memory));
+    fn measure_memory(&mut self, now: u64) {
+        if self.watched.wants_memory() {
+            self.measure_memory_now(now);
         }
+    }
+
+    #[inline(never)]
+    fn measure_memory_now(&mut self, now: u64) {
+        let is_quiet = self.measured != 0 && now.wrapping_sub(self.measured) < quiet_ticks();
+        let known = if is_quiet { last_resident_bytes() } else { resident_bytes() };
+        let Some(memory) = known else { return };
+        for table in self.watched.tables_of(Measure::Memory) {
+            table.add_memory(self.line, memory);
+        }
+        // Reading takes longer than what counts as quiet, and changes nothing.
+        self.measured = if is_quiet { now } else { clock::now().0 };
     }
 }
 
@@ -189,12 +197,10 @@ pub(crate) unsafe fn line(code: *mut Object, frame: *mut Object, line: u32) {
             };
             let Some(active) = frames.list.get_mut(known) else { return };
             active.settle(now);
-            active.measure_memory();
+            active.measure_memory(now);
             let previous = active.timed.then_some(active.line);
-            for table in &active.watched.tables {
-                if table.switch.on.get() && table.switch.measure == Measure::Time {
-                    table.add_hit(line, previous);
-                }
+            for table in active.watched.tables_of(Measure::Time) {
+                table.add_hit(line, previous);
             }
             active.line = line;
             active.timed = true;
@@ -214,7 +220,7 @@ pub(crate) unsafe fn leave(code: *mut Object, frame: *mut Object) {
             let now = clock::now().0;
             let mut active = frames.list.remove(index);
             active.settle(now);
-            active.measure_memory();
+            active.measure_memory(now);
             let running = &active.watched.running;
             running.set(running.get().saturating_sub(1));
             if running.get() > 0

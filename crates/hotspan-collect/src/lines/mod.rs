@@ -11,13 +11,26 @@
 
 mod active;
 pub mod monitoring;
-mod python;
+mod quiet;
 mod recorder;
 mod resident;
 mod tables;
 pub mod tracing;
 
-pub use python::{Object, PythonApiError, check};
+pub use crate::interpreter::Object;
 pub use recorder::{Function, LineRecorder, Measure};
 pub(crate) use resident::page_size;
 pub use resident::resident_bytes;
+
+/// Lines cannot be recorded in this process.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("this process has no Python that recording lines knows; use CPython 3.10 or newer")]
+pub struct PythonApiError;
+
+/// Finds Python's functions; callbacks do nothing before this has succeeded once. The GIL is held.
+///
+/// # Errors
+/// When this process is not a CPython that hotspan knows.
+pub fn check() -> Result<(), PythonApiError> {
+    crate::interpreter::Interpreter::get().map(|_| ()).ok_or(PythonApiError)
+}

@@ -7,7 +7,7 @@
 use std::ffi::c_int;
 
 use super::active::{self, Entry};
-use super::python::{METH_FASTCALL, MethodDefinition, Object, python};
+use crate::interpreter::{Interpreter, MethodDefinition, Object};
 
 /// The events of `sys.monitoring` that have a callback here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,27 +65,16 @@ impl Event {
             Self::Resume | Self::Throw => &RESUME,
             Self::Return | Self::Yield | Self::Unwind => &LEAVE,
         };
-        let Some(python) = python() else { return std::ptr::null_mut() };
+        let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
         // SAFETY: the definition is a constant; the GIL is held.
         unsafe { (python.new_function)(definition, std::ptr::null_mut(), std::ptr::null_mut()) }
     }
 }
 
-macro_rules! definition {
-    ($name:ident, $text:literal, $function:ident) => {
-        static $name: MethodDefinition = MethodDefinition {
-            name: $text.as_ptr(),
-            function: Some($function),
-            flags: METH_FASTCALL,
-            documentation: std::ptr::null(),
-        };
-    };
-}
-
-definition!(LINE, c"hotspan_line", on_line);
-definition!(START, c"hotspan_start", on_start);
-definition!(RESUME, c"hotspan_resume", on_resume);
-definition!(LEAVE, c"hotspan_leave", on_leave);
+static LINE: MethodDefinition = MethodDefinition::fast(c"hotspan_line", on_line);
+static START: MethodDefinition = MethodDefinition::fast(c"hotspan_start", on_start);
+static RESUME: MethodDefinition = MethodDefinition::fast(c"hotspan_resume", on_resume);
+static LEAVE: MethodDefinition = MethodDefinition::fast(c"hotspan_leave", on_leave);
 
 /// Two arguments: the code object and a number.
 #[inline]
@@ -96,17 +85,17 @@ unsafe fn arguments(arguments: *const *mut Object, count: isize) -> Option<(*mut
 
 #[inline]
 fn none() -> *mut Object {
-    let Some(python) = python() else { return std::ptr::null_mut() };
+    let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
     // SAFETY: the object is None; callers hold the GIL.
-    unsafe { (python.increase)(python.none) };
+    unsafe { (python.inc_ref)(python.none) };
     python.none
 }
 
 unsafe extern "C" fn on_line(_: *mut Object, given: *const *mut Object, count: isize) -> *mut Object {
     // SAFETY: called by Python with the GIL held, with a code object and a line number.
     unsafe {
-        if let (Some((code, line)), Some(python)) = (arguments(given, count), python()) {
-            active::line(code, std::ptr::null_mut(), (python.long_value)(line) as u32);
+        if let (Some((code, line)), Some(python)) = (arguments(given, count), Interpreter::get()) {
+            active::line(code, std::ptr::null_mut(), (python.as_long)(line) as u32);
         }
     }
     none()
@@ -125,10 +114,10 @@ unsafe extern "C" fn on_start(_: *mut Object, given: *const *mut Object, count: 
 unsafe extern "C" fn on_resume(_: *mut Object, given: *const *mut Object, count: isize) -> *mut Object {
     // SAFETY: called by Python with the GIL held, with a code object and an offset in it.
     unsafe {
-        if let (Some((code, offset)), Some(python)) = (arguments(given, count), python())
+        if let (Some((code, offset)), Some(python)) = (arguments(given, count), Interpreter::get())
             && active::is_watched(code)
         {
-            let line = (python.code_line)(code, (python.long_value)(offset) as c_int);
+            let line = (python.code_line)(code, (python.as_long)(offset) as c_int);
             active::enter(code, std::ptr::null_mut(), Entry::Resume(line.max(0) as u32));
         }
     }

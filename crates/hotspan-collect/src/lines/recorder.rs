@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::HashMap;
 use hotspan_store::{Bytes, Duration, FrameKind, FrameRow, LineRow, TraceBuilder};
 
-use super::python::{Object, python};
+use super::quiet::quiet_ticks;
 use super::tables::{LineTable, REGISTRY, Registry, Row, Switch};
 use crate::clock::{self, ClockStart, Ticks};
+use crate::interpreter::{Interpreter, Object};
 
 /// How many recorders record.
 static ENABLED: AtomicUsize = AtomicUsize::new(0);
@@ -55,6 +56,10 @@ impl LineRecorder {
     /// A recorder that watches nothing yet, and does not record.
     #[must_use]
     pub fn new(measure: Measure) -> Self {
+        if measure == Measure::Memory {
+            // Measured now, so that it is not in the middle of the program.
+            quiet_ticks();
+        }
         let switch = Rc::new(Switch { measure, on: Cell::new(false), since: Cell::new(0) });
         Self { switch, functions: RefCell::default(), started: ClockStart::measure() }
     }
@@ -64,7 +69,7 @@ impl LineRecorder {
     /// # Safety
     /// The GIL is held; `codes` are code objects.
     pub unsafe fn add(&self, function: Function, codes: &[(*mut Object, u32)]) {
-        let Some(python) = python() else { return };
+        let Some(python) = Interpreter::get() else { return };
         let (first, last) = (function.first_line, function.last_line.max(function.first_line));
         let table = LineTable::new(Rc::clone(&self.switch), first, last, function.statements.clone());
         let table = Rc::new(table);
@@ -73,7 +78,7 @@ impl LineRecorder {
         for &(code, first_line) in codes {
             if registry.add(code, first_line, Rc::clone(&table)) {
                 // SAFETY: `code` is alive; it stays so while it is watched.
-                unsafe { (python.increase)(code) };
+                unsafe { (python.inc_ref)(code) };
             }
         }
         self.functions.borrow_mut().push((function, table));

@@ -1,10 +1,12 @@
 //! The resident memory of this process, as cheaply as the kernel tells it: one `pread` of a file that stays open.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
 const CLOSED: i32 = -1;
 static STATM: AtomicI32 = AtomicI32::new(CLOSED);
+/// What was read last; 0: nothing yet.
+static LAST: AtomicI64 = AtomicI64::new(0);
 
 /// Bytes of memory this process has in use (RSS); `None` where the system does not say.
 #[must_use]
@@ -22,7 +24,14 @@ pub fn resident_bytes() -> Option<i64> {
         STATM.store(CLOSED, Ordering::Relaxed);
         return None;
     };
-    Some(pages.saturating_mul(page_size()))
+    let bytes = pages.saturating_mul(page_size());
+    LAST.store(bytes, Ordering::Relaxed);
+    Some(bytes)
+}
+
+/// What [`resident_bytes`] said last, read now when it has not been asked yet.
+pub(crate) fn last_resident_bytes() -> Option<i64> {
+    Some(LAST.load(Ordering::Relaxed)).filter(|&bytes| bytes > 0).or_else(resident_bytes)
 }
 
 fn second_number(text: &[u8]) -> Option<i64> {

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 
-use super::python::Object;
 use super::recorder::Measure;
+use crate::interpreter::Object;
 
 /// One line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,6 +122,21 @@ pub(crate) struct Watched {
     pub(crate) first_line: u32,
     /// How many running frames there are of it, on all threads.
     pub(crate) running: Cell<usize>,
+}
+
+impl Watched {
+    /// Whether a recorder of memory records it.
+    #[inline]
+    pub(crate) fn wants_memory(&self) -> bool {
+        self.tables_of(Measure::Memory).next().is_some()
+    }
+
+    /// The tables of recorders that record, by what they measure.
+    #[inline]
+    pub(crate) fn tables_of(&self, measure: Measure) -> impl Iterator<Item = &LineTable> {
+        let wanted = move |table: &&LineTable| table.switch.on.get() && table.switch.measure == measure;
+        self.tables.iter().map(|table| &**table).filter(wanted)
+    }
 }
 
 /// Addresses are spread well enough by one multiplication.

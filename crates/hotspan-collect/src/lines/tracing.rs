@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::ffi::c_int;
 
 use super::active::{self, Entry};
-use super::python::{METH_FASTCALL, MethodDefinition, Object, python};
 use super::recorder::any_enabled;
+use crate::interpreter::{Interpreter, MethodDefinition, Object};
 
 const CALL: c_int = 0;
 const LINE: c_int = 2;
@@ -19,12 +19,7 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-static MARKER: MethodDefinition = MethodDefinition {
-    name: c"hotspan_trace".as_ptr(),
-    function: Some(on_python_trace),
-    flags: METH_FASTCALL,
-    documentation: std::ptr::null(),
-};
+static MARKER: MethodDefinition = MethodDefinition::fast(c"hotspan_trace", on_python_trace);
 
 /// A new Python function that stands for the trace function: `sys.gettrace` shows it, and given to `sys.settrace` or
 /// `threading.settrace` it puts the fast one in its place. Null, with an exception set, when there is no memory.
@@ -33,7 +28,7 @@ static MARKER: MethodDefinition = MethodDefinition {
 /// The GIL is held.
 #[must_use]
 pub unsafe fn marker() -> *mut Object {
-    let Some(python) = python() else { return std::ptr::null_mut() };
+    let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
     // SAFETY: the definition is a constant; the GIL is held. The function carries itself in no place.
     unsafe { (python.new_function)(&raw const MARKER, std::ptr::null_mut(), std::ptr::null_mut()) }
 }
@@ -68,7 +63,7 @@ pub unsafe fn end() -> bool {
 /// # Safety
 /// The GIL is held; `marker` is what [`marker`] made.
 pub unsafe fn install(marker: *mut Object) {
-    if let Some(python) = python() {
+    if let Some(python) = Interpreter::get() {
         // SAFETY: the GIL is held, and the function has the type that Python expects.
         unsafe { (python.set_trace)(Some(on_event), marker) };
     }
@@ -79,14 +74,14 @@ pub unsafe fn install(marker: *mut Object) {
 /// # Safety
 /// The GIL is held.
 pub unsafe fn remove() {
-    if let Some(python) = python() {
+    if let Some(python) = Interpreter::get() {
         // SAFETY: the GIL is held.
         unsafe { (python.set_trace)(None, std::ptr::null_mut()) };
     }
 }
 
 unsafe extern "C" fn on_event(_: *mut Object, frame: *mut Object, event: c_int, _: *mut Object) -> c_int {
-    let Some(python) = python() else { return 0 };
+    let Some(python) = Interpreter::get() else { return 0 };
     // SAFETY: called by Python with the GIL held and a frame that is alive; its code lives as long as the frame.
     unsafe {
         // Recording ended while this thread ran: it is set free at its next call.
@@ -95,8 +90,7 @@ unsafe extern "C" fn on_event(_: *mut Object, frame: *mut Object, event: c_int, 
             (python.set_trace)(None, std::ptr::null_mut());
             return 0;
         }
-        let code = (python.frame_code)(frame);
-        (python.decrease)(code);
+        let code = python.code_of(frame);
         if active::is_watched(code) {
             match event {
                 LINE => active::line(code, frame, (python.frame_line)(frame).max(0) as u32),
@@ -120,7 +114,7 @@ unsafe fn entry(code: *mut Object, line: u32) -> Entry {
 
 /// `sys.settrace` was called with the marker: someone put back what they found, or a thread begins.
 unsafe extern "C" fn on_python_trace(_: *mut Object, given: *const *mut Object, count: isize) -> *mut Object {
-    let Some(python) = python() else { return std::ptr::null_mut() };
+    let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
     // SAFETY: called by Python with the GIL held and with a frame, a text and a value.
     unsafe {
         if count >= 3 && any_enabled() {
@@ -130,13 +124,12 @@ unsafe extern "C" fn on_python_trace(_: *mut Object, given: *const *mut Object, 
                 return marker;
             }
             install(marker);
-            (python.decrease)(marker);
-            let code = (python.frame_code)(frame);
-            (python.decrease)(code);
+            (python.dec_ref)(marker);
+            let code = python.code_of(frame);
             let line = (python.frame_line)(frame).max(0) as u32;
             active::enter(code, frame, entry(code, line));
         }
-        (python.increase)(python.none);
+        (python.inc_ref)(python.none);
         python.none
     }
 }

@@ -1,7 +1,6 @@
 //! Records as a trace: the spans, instants, arrows, names and metadata of an export of torch.profiler.
 
 mod arrows;
-mod calls;
 mod stream;
 
 use hotspan_store::args::PendingArgs;
@@ -10,6 +9,7 @@ use hotspan_store::{
     SpanRow, StringId, Timestamp, TraceBuilder, TrackId,
 };
 
+use crate::calls::SpanTable;
 use crate::clock::{Ticks, TimeLine};
 use crate::cupti;
 use crate::host_spans::{HostSpan, HostSpans};
@@ -277,6 +277,14 @@ impl Converter {
         for span in spans {
             self.added_span(track, &span);
         }
+    }
+
+    /// Adds calls of Python functions among the operators: `with_stack`.
+    fn calls(&mut self, process: Ident, calls: SpanTable) {
+        let (clock, base) = (&self.clock, self.base);
+        calls.write(&mut self.builder, process, &mut self.index, |ticks| {
+            Timestamp(clock.unix(ticks).0 - base)
+        });
     }
 
     fn time(&self, ticks: u64) -> Timestamp {

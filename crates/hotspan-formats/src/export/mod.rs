@@ -8,7 +8,7 @@ pub(crate) mod frame_text;
 pub mod hotspan;
 pub mod lprof;
 pub mod memory;
-pub mod memory_svg;
+pub mod memory_plot;
 pub mod mprof;
 pub mod prof;
 pub mod speedscope;
@@ -47,7 +47,8 @@ pub static EXPORTERS: &[&dyn Exporter] = &[
     &prof::Prof,
     &lprof::Lprof,
     &mprof::Mprof,
-    &memory_svg::MemorySvg,
+    &memory_plot::MemorySvg,
+    &memory_plot::MemoryPng,
     &flamegraph::FLAMEGRAPH,
     &collapsed::COLLAPSED,
     &speedscope::Speedscope,

@@ -1,7 +1,7 @@
 //! Text in XML and HTML: names from programs and files, which may be anything.
 
 /// Text that can stand anywhere in XML. Characters that XML forbids altogether are replaced.
-pub(super) fn escaped(text: &str) -> String {
+pub(in crate::export) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hotspan_analyze::process_memory::process_memory;
 use hotspan_collect::launch;
 use hotspan_collect::process_memory::{self, Options};
-use hotspan_formats::export::{chrome, hotspan, memory_svg, mprof};
+use hotspan_formats::export::{chrome, hotspan, memory_plot, mprof};
 use hotspan_formats::{Exporter, save};
 
 use crate::error::CommandError;
@@ -21,7 +21,7 @@ const SHORTEST_INTERVAL: f64 = 0.001;
 /// How memory is recorded.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct MemoryArguments {
-    /// Record memory over time instead: of the program and its children; -o .svg is a plot, .dat is mprof's, .json a Chrome
+    /// Record memory over time instead: of the program and its children; -o .svg or .png is a plot, .dat is mprof's, .json a Chrome
     /// trace, anything else a .hotspan trace
     #[arg(long, requires = "command", conflicts_with_all = ["format", "rate", "threads", "gil", "idle"])]
     pub(crate) memory: bool,
@@ -78,7 +78,8 @@ fn exporter(path: &Path) -> &'static dyn Exporter {
     let name = path.to_string_lossy();
     let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
     match name.rsplit('.').next() {
-        Some("svg") => &memory_svg::MemorySvg,
+        Some("svg") => &memory_plot::MemorySvg,
+        Some("png") => &memory_plot::MemoryPng,
         Some("dat") => &mprof::Mprof,
         Some("json") => &chrome::Chrome,
         _ => &hotspan::Hotspan,

@@ -1,10 +1,17 @@
 //! The interpreter's C functions, looked up at run time: one build serves CPython 3.10 and newer, and code that has no
 //! interpreter (the tests of this crate) still links. Nothing here knows the layout of an object, but for the two
-//! words at the beginning of each, which the stable ABI fixes, and one word that is tested before it is used.
+//! words at the beginning of each, which the stable ABI fixes, and what [`layout`] has tested.
+
+mod callback;
+mod layout;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
+
+use callback::TypeSpecification;
+pub(crate) use callback::VectorFunction;
+use layout::CodeAt;
 
 /// `PyObject`, as far as the stable ABI says.
 #[derive(Debug)]
@@ -39,48 +46,6 @@ impl MethodDefinition {
     }
 }
 
-/// A `vectorcallfunc`.
-pub(crate) type VectorFunction = unsafe extern "C" fn(Ptr, *const Ptr, usize, Ptr) -> Ptr;
-
-/// `PyMemberDef`, `PyType_Slot` and `PyType_Spec`, parts of the stable ABI.
-#[repr(C)]
-struct MemberDefinition {
-    name: *const c_char,
-    kind: c_int,
-    offset: isize,
-    flags: c_int,
-    doc: *const c_char,
-}
-
-#[repr(C)]
-struct TypeSlot {
-    slot: c_int,
-    function: *mut c_void,
-}
-
-#[repr(C)]
-pub(crate) struct TypeSpecification {
-    name: *const c_char,
-    size: c_int,
-    item_size: c_int,
-    flags: std::ffi::c_uint,
-    slots: *mut TypeSlot,
-}
-
-/// An object that the interpreter calls through a pointer of its own, without the steps around a C function.
-#[repr(C)]
-struct Callback {
-    object: Object,
-    vectorcall: VectorFunction,
-}
-
-const TYPE_DEFAULT: std::ffi::c_uint = 1 << 18;
-const TYPE_HAS_VECTORCALL: std::ffi::c_uint = 1 << 11;
-const SLOT_MEMBERS: c_int = 72;
-const SLOT_CALL: c_int = 50;
-const MEMBER_SIZE: c_int = 19;
-const READ_ONLY: c_int = 1;
-
 // SAFETY: it is written once, at compile time, and points to constants.
 unsafe impl Sync for MethodDefinition {}
 
@@ -94,6 +59,7 @@ macro_rules! interpreter {
             $(pub(crate) $data: Ptr,)*
             /// Where in a C function object the pointer to its definition is; `None` where the test of it failed.
             definition_at: Option<usize>,
+            code_at: Option<CodeAt>,
         }
 
         impl Interpreter {
@@ -105,6 +71,7 @@ macro_rules! interpreter {
                     $($maybe: symbol($maybe_symbol).map(|found| unsafe { std::mem::transmute::<*mut c_void, $maybe_type>(found) }),)*
                     $($data: symbol($data_symbol)?.cast(),)*
                     definition_at: None,
+                    code_at: None,
                 })
             }
         }
@@ -135,6 +102,8 @@ interpreter! {
         c_self: c"PyCFunction_GetSelf", unsafe extern "C" fn(Ptr) -> Ptr;
         frame_code: c"PyFrame_GetCode", unsafe extern "C" fn(Ptr) -> Ptr;
         frame_line: c"PyFrame_GetLineNumber", unsafe extern "C" fn(Ptr) -> c_int;
+        code_line: c"PyCode_Addr2Line", unsafe extern "C" fn(Ptr, c_int) -> c_int;
+        set_trace: c"PyEval_SetTrace", unsafe extern "C" fn(Option<ProfileFunction>, Ptr);
         current_frame: c"PyEval_GetFrame", unsafe extern "C" fn() -> Ptr;
         type_from: c"PyType_FromSpec", unsafe extern "C" fn(*mut TypeSpecification) -> Ptr;
         allocate: c"PyType_GenericAlloc", unsafe extern "C" fn(Ptr, isize) -> Ptr;
@@ -143,11 +112,11 @@ interpreter! {
     }
     optional {
         frame_back: c"PyFrame_GetBack", unsafe extern "C" fn(Ptr) -> Ptr;
-        code_line: c"PyCode_Addr2Line", unsafe extern "C" fn(Ptr, c_int) -> c_int;
         set_profile: c"PyEval_SetProfile", unsafe extern "C" fn(Option<ProfileFunction>, Ptr);
         set_profile_of: c"_PyEval_SetProfile", unsafe extern "C" fn(*mut c_void, Option<ProfileFunction>, Ptr) -> c_int;
         this_interpreter: c"PyInterpreterState_Get", unsafe extern "C" fn() -> *mut c_void;
         first_thread: c"PyInterpreterState_ThreadHead", unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+        thread_number: c"PyThreadState_GetID", unsafe extern "C" fn(*mut c_void) -> u64;
         next_thread: c"PyThreadState_Next", unsafe extern "C" fn(*mut c_void) -> *mut c_void;
     }
     data {
@@ -155,6 +124,7 @@ interpreter! {
         function_type: c"PyCFunction_Type";
         method_type: c"PyCMethod_Type";
         descriptor_type: c"PyMethodDescr_Type";
+        python_function_type: c"PyFunction_Type";
         module_type: c"PyModule_Type";
         text_type: c"PyUnicode_Type";
     }
@@ -195,7 +165,10 @@ impl Interpreter {
             .get_or_init(|| {
                 let mut found = Self::look_up()?;
                 // SAFETY: the caller holds the GIL, as everyone who gets here from Python does.
-                found.definition_at = unsafe { found.find_definition() };
+                unsafe {
+                    found.definition_at = found.find_definition();
+                    found.code_at = found.find_code();
+                }
                 Some(found)
             })
             .as_ref()
@@ -209,33 +182,6 @@ impl Interpreter {
         minor.and_then(|minor| minor.parse().ok()).unwrap_or(0)
     }
 
-    /// All headers since 3.0 put the pointer to the definition after the two words of every object. That is tried on
-    /// functions whose C function and name are known otherwise, and not used when it does not hold.
-    unsafe fn find_definition(&self) -> Option<usize> {
-        let at = size_of::<Object>();
-        // SAFETY: the GIL is held; all objects read are live and larger than the word read.
-        unsafe {
-            let builtins = Owned::new(self, (self.import)(c"builtins".as_ptr()))?;
-            for name in [c"len", c"print", c"isinstance", c"compile"] {
-                let function = builtins.attribute(name)?;
-                if type_of(function.0) != self.function_type {
-                    return None;
-                }
-                let definition = function.0.byte_add(at).cast::<*const MethodDefinition>().read();
-                if definition.is_null() || !definition.is_aligned() {
-                    return None;
-                }
-                let same = (*definition)
-                    .function
-                    .is_some_and(|known| known as *mut c_void == (self.c_function)(function.0));
-                if !same || CStr::from_ptr((*definition).name) != name {
-                    return None;
-                }
-            }
-        }
-        Some(at)
-    }
-
     /// Whether an object is a function of C, bound to something or not.
     ///
     /// # Safety
@@ -247,18 +193,13 @@ impl Interpreter {
         kind == self.function_type || kind == self.method_type
     }
 
-    /// What tells a function of C from all others, however it is bound.
+    /// Whether an object is a function of Python.
     ///
     /// # Safety
-    /// `function` is a live object that [`Self::is_c_function`].
-    #[inline]
-    pub(crate) unsafe fn definition(&self, function: Ptr) -> usize {
-        match self.definition_at {
-            // SAFETY: that the word is there was tested.
-            Some(at) => unsafe { function.byte_add(at).cast::<usize>().read() },
-            // SAFETY: the object is a C function.
-            None => unsafe { (self.c_function)(function) as usize },
-        }
+    /// `object` is a live object.
+    pub(crate) unsafe fn is_python_function(&self, object: Ptr) -> bool {
+        // SAFETY: the caller says so.
+        unsafe { type_of(object) == self.python_function_type }
     }
 
     /// Calls `function` with these arguments, whose references pass to the call.
@@ -273,42 +214,6 @@ impl Interpreter {
                 (self.set_tuple_item)(tuple.0, index as isize, argument);
             }
             Owned::new(self, (self.call_object)(function, tuple.0))
-        }
-    }
-
-    /// An object that calls `function`. Python 3.12 or newer, where types outside of the interpreter may do so.
-    ///
-    /// # Safety
-    /// The GIL is held.
-    pub(crate) unsafe fn callback(&'static self, function: VectorFunction) -> Option<Owned> {
-        let mut members = [
-            MemberDefinition {
-                name: c"__vectorcalloffset__".as_ptr(),
-                kind: MEMBER_SIZE,
-                offset: std::mem::offset_of!(Callback, vectorcall) as isize,
-                flags: READ_ONLY,
-                doc: std::ptr::null(),
-            },
-            MemberDefinition { name: std::ptr::null(), kind: 0, offset: 0, flags: 0, doc: std::ptr::null() },
-        ];
-        let mut slots = [
-            TypeSlot { slot: SLOT_MEMBERS, function: members.as_mut_ptr().cast() },
-            TypeSlot { slot: SLOT_CALL, function: self.vectorcall as *mut c_void },
-            TypeSlot { slot: 0, function: null_mut() },
-        ];
-        let mut specification = TypeSpecification {
-            name: c"hotspan.Callback".as_ptr(),
-            size: size_of::<Callback>() as c_int,
-            item_size: 0,
-            flags: TYPE_DEFAULT | TYPE_HAS_VECTORCALL,
-            slots: slots.as_mut_ptr(),
-        };
-        // SAFETY: the interpreter copies what the specification says; the new object has room for the pointer.
-        unsafe {
-            let kind = Owned::new(self, (self.type_from)(&raw mut specification))?;
-            let object = Owned::new(self, (self.allocate)(kind.0, 0))?;
-            (&raw mut (*object.0.cast::<Callback>()).vectorcall).write(function);
-            Some(object)
         }
     }
 

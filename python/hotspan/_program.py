@@ -1,25 +1,34 @@
-"""Runs a script, a module or code as Python itself would, for profilers to be around it."""
+"""Runs a script, a module or code as Python itself would, with a profiler around it: what their command lines share."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import runpy
 import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 
-class ScriptError(Exception):
+class ProgramError(Exception):
     """A program that cannot be started; ``code`` is the exit code Python has for it."""
 
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)
         self.code = code
+
+
+class NotCompiled(Exception):  # noqa: N818 - it is no error of ours
+    """A program that is not Python."""
+
+    def __init__(self, error: SyntaxError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Program:
@@ -59,19 +68,27 @@ class Program:
 
             text = str(source)
             linecache.cache[self.filename] = (len(text), None, text.splitlines(True), self.filename)
-        self.code = compile(source, self.filename, "exec", dont_inherit=True)
+        try:
+            self.code = compile(source, self.filename, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            raise NotCompiled(error) from None
+
+    def executable(self) -> tuple[CodeType | str, dict[str, Any]]:
+        """Return what runs it as ``__main__`` when it is executed, and where."""
+        if self.code is None:
+            namespace = {"run_module": runpy.run_module, "modname": self.target}
+            return "run_module(modname, run_name='__main__', alter_sys=True)", namespace
+        main = ModuleType("__main__")
+        main.__dict__.update(__builtins__=__builtins__, __cached__=None)
+        if self.kind == "script":
+            main.__file__ = self.filename
+        # Objects of the script's classes can be pickled only when their module is found by its name.
+        sys.modules["__main__"] = main
+        return self.code, main.__dict__
 
     def run(self) -> None:
         """Run it as ``__main__``."""
-        if self.code is None:
-            runpy.run_module(self.target, run_name="__main__", alter_sys=True)
-            return
-        main = ModuleType("__main__")
-        main.__dict__["__builtins__"] = __builtins__
-        if self.kind == "script":
-            main.__file__ = self.filename
-        sys.modules["__main__"] = main
-        exec(self.code, main.__dict__)
+        exec(*self.executable())
 
 
 def find_script(name: str) -> str:
@@ -79,10 +96,10 @@ def find_script(name: str) -> str:
     if Path(name).is_file():
         return name
     if Path(name).is_dir():
-        raise ScriptError(f"{name} is a folder; give the script in it, or -m and its module name")
+        raise ProgramError(f"{name} is a folder; give the script in it, or -m and its module name")
     found = None if os.sep in name else shutil.which(name, mode=os.R_OK)
     if found is None:
-        raise ScriptError(
+        raise ProgramError(
             f"can't open file {name!r}: no such file\nhint: check the path; -m runs a module by name"
         )
     return found
@@ -96,7 +113,7 @@ def split_program(arguments: list[str], takes_value: set[str]) -> tuple[list[str
         word = rest.pop(0)
         if word in ("-m", "-c"):
             if not rest:
-                raise ScriptError(f"{word} needs {'a module' if word == '-m' else 'code'}")
+                raise ProgramError(f"{word} needs {'a module' if word == '-m' else 'code'}")
             return own, Program("module" if word == "-m" else "code", rest[0], rest[1:])
         if word == "-":
             return own, Program("stdin", word, rest)
@@ -124,23 +141,53 @@ def own_frames_hidden() -> Iterator[None]:
 
 
 def _program_part(trace: Any) -> Any:
-    ours = Path(__file__).resolve().parents[1]
+    ours = Path(__file__).resolve().parent
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if not (Path(file).is_relative_to(ours) or file.startswith("<frozen runpy")):
+        is_start = trace.tb_frame.f_globals.get("run_module") is runpy.run_module
+        if not (is_start or Path(file).is_relative_to(ours) or file.startswith("<frozen runpy")):
             break
         trace = trace.tb_next
     return trace
 
 
-def run_reporting(program: Program, report: Callable[[], None]) -> int:
+def command(
+    arguments: Sequence[str] | None,
+    parser: argparse.ArgumentParser,
+    takes_value: set[str],
+    record: Callable[[argparse.Namespace, Program], int],
+) -> int:
+    """Read a profiler's command line, let it record the program, and return the exit code."""
+    try:
+        own, program = split_program(list(sys.argv[1:] if arguments is None else arguments), takes_value)
+        options = parser.parse_args(own)
+        if program is None:
+            parser.error("there is no program to run")
+        return record(options, program)
+    except ProgramError as error:
+        print(f"{parser.prog}: error: {error}", file=sys.stderr)
+        return error.code
+    except NotCompiled as error:
+        # As Python shows it: without frames.
+        traceback.print_exception(type(error.error), error.error, None)
+        return 1
+
+
+def run_reporting(
+    program: Program, report: Callable[[], None], run: Callable[[], object] | None = None
+) -> int:
     """Run the program, then report, however it ended; exit codes, exceptions and Ctrl-C stay what they are."""
     owner = os.getpid()
     try:
         with own_frames_hidden():
-            program.run()
+            (run or program.run)()
     finally:
         # A forked child that ends here has nothing to report: its parent will.
         if os.getpid() == owner:
-            report()
+            try:
+                report()
+                sys.stdout.flush()
+            except BrokenPipeError:
+                # Whoever read the table has seen enough; nothing more can be printed.
+                sys.stdout = None
     return 0

@@ -1,0 +1,199 @@
+//! Which functions called which, on one thread: a row per pair of caller and callee, found again by a look at the pair that
+//! was taken last from the same caller, or by a probe of a table.
+
+use hashbrown::HashMap;
+
+/// A function in the registry of the tracer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FunctionId(pub(crate) u32);
+
+/// What tells a function from others: the address of its code object or C definition.
+pub(crate) type Key = usize;
+
+/// Calls from one function to another. One line of the processor's cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Edge {
+    pub(crate) key: Key,
+    pub(crate) caller: u32,
+    pub(crate) callee: u32,
+    pub(crate) calls: u64,
+    pub(crate) recursive: u64,
+    pub(crate) own: u64,
+    pub(crate) total: u64,
+    /// How many calls have not returned.
+    pub(crate) depth: u32,
+}
+
+/// A function this thread has been in. What edges add up to is not kept twice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub(crate) id: FunctionId,
+    /// How many of its calls have not returned.
+    pub(crate) depth: u32,
+    /// The edge that was taken last from here.
+    pub(crate) last_edge: u32,
+    pub(crate) recursive: u64,
+    pub(crate) total: u64,
+}
+
+impl Known {
+    fn new(id: FunctionId) -> Self {
+        Self { id, depth: 0, last_edge: 0, recursive: 0, total: 0 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    key: Key,
+    caller: u32,
+    /// 0: free.
+    edge: u32,
+}
+
+/// The functions of a thread and the calls between them.
+#[derive(Debug)]
+pub(crate) struct Edges {
+    known: Vec<Known>,
+    ids: HashMap<Key, u32>,
+    /// The first is none: its key is nobody's.
+    edges: Vec<Edge>,
+    slots: Vec<Slot>,
+}
+
+const FIRST_SLOTS: usize = 64;
+
+impl Edges {
+    pub(crate) fn new() -> Self {
+        // Whatever is called from outside is called from the first.
+        let none = Edge { key: 0, caller: 0, callee: 0, calls: 0, recursive: 0, own: 0, total: 0, depth: 0 };
+        Self {
+            known: vec![Known::new(FunctionId(u32::MAX))],
+            ids: HashMap::new(),
+            edges: vec![none],
+            slots: vec![Slot::default(); FIRST_SLOTS],
+        }
+    }
+
+    #[inline]
+    fn slot_of(caller: u32, key: Key) -> usize {
+        // Addresses end in zeros; the upper bits of a product depend on all of the lower ones.
+        let mixed = (key as u64 >> 4) ^ (u64::from(caller) << 40);
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+    }
+
+    /// The edge from `caller` to `key`, when it was taken before.
+    #[inline(always)]
+    pub(crate) fn find(&self, caller: u32, key: Key) -> Option<u32> {
+        // SAFETY: callers are places in `known`, and their last edges places in `edges`.
+        unsafe {
+            let last = self.known.get_unchecked(caller as usize).last_edge;
+            if self.edges.get_unchecked(last as usize).key == key {
+                return Some(last);
+            }
+        }
+        self.search(caller, key)
+    }
+
+    #[inline(never)]
+    fn search(&self, caller: u32, key: Key) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = Self::slot_of(caller, key) & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.edge == 0 {
+                return None;
+            }
+            if slot.key == key && slot.caller == caller {
+                return Some(slot.edge);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// A new edge.
+    #[cold]
+    pub(crate) fn add(&mut self, caller: u32, key: Key, id: FunctionId) -> u32 {
+        let callee = *self.ids.entry(key).or_insert_with(|| {
+            self.known.push(Known::new(id));
+            self.known.len() as u32 - 1
+        });
+        let edge = self.edges.len() as u32;
+        self.edges.push(Edge { key, caller, callee, ..self.edges[0] });
+        if self.edges.len() * 2 > self.slots.len() {
+            self.slots = vec![Slot::default(); self.slots.len() * 4];
+            for (index, edge) in self.edges.iter().enumerate().skip(1) {
+                Self::put(&mut self.slots, Slot { key: edge.key, caller: edge.caller, edge: index as u32 });
+            }
+        } else {
+            Self::put(&mut self.slots, Slot { key, caller, edge });
+        }
+        edge
+    }
+
+    fn put(slots: &mut [Slot], slot: Slot) {
+        let mask = slots.len() - 1;
+        let mut at = Self::slot_of(slot.caller, slot.key) & mask;
+        while slots[at].edge != 0 {
+            at = (at + 1) & mask;
+        }
+        slots[at] = slot;
+    }
+
+    /// Takes an edge: a call begins. The function that is called.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, edge: u32) -> u32 {
+        debug_assert!((edge as usize) < self.edges.len());
+        // SAFETY: an edge comes from `find` or `add`, so that it and the functions at its ends are known.
+        unsafe {
+            let taken = self.edges.get_unchecked_mut(edge as usize);
+            taken.depth += 1;
+            self.known.get_unchecked_mut(taken.caller as usize).last_edge = edge;
+            self.known.get_unchecked_mut(taken.callee as usize).depth += 1;
+            taken.callee
+        }
+    }
+
+    /// The call ends that took an edge. The function that made it.
+    #[inline(always)]
+    pub(crate) fn give_back(&mut self, edge: u32, total: u64, inner: u64) -> u32 {
+        debug_assert!((edge as usize) < self.edges.len());
+        // SAFETY: the edge was taken, and edges and functions are never removed.
+        unsafe {
+            let taken = self.edges.get_unchecked_mut(edge as usize);
+            taken.calls += 1;
+            taken.own = taken.own.wrapping_add(total).wrapping_sub(inner);
+            taken.depth -= 1;
+            if taken.depth == 0 {
+                taken.total = taken.total.wrapping_add(total);
+            } else {
+                taken.recursive += 1;
+            }
+            let callee = self.known.get_unchecked_mut(taken.callee as usize);
+            callee.depth -= 1;
+            if callee.depth == 0 {
+                callee.total = callee.total.wrapping_add(total);
+            } else {
+                callee.recursive += 1;
+            }
+            taken.caller
+        }
+    }
+
+    /// The function at a place; that of the first is nobody.
+    #[inline]
+    pub(crate) fn function(&self, place: u32) -> Option<FunctionId> {
+        (place != 0).then(|| self.known[place as usize].id)
+    }
+
+    /// Every edge with the sums that only its callee has, which are handed out once and then forgotten.
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(Option<FunctionId>, FunctionId, &Edge, u64, u64)) {
+        for edge in &self.edges[1..] {
+            let caller = self.function(edge.caller);
+            let callee = &mut self.known[edge.callee as usize];
+            let recursive = std::mem::take(&mut callee.recursive);
+            let total = std::mem::take(&mut callee.total);
+            each(caller, callee.id, edge, recursive, total);
+        }
+    }
+}
