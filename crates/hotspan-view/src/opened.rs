@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::StatusCode;
+use hotspan_analyze::CallTree;
 use hotspan_analyze::launch_calls::LaunchCalls;
 use hotspan_store::Trace;
 use serde::Serialize;
 
 use crate::catalogue::{Catalogue, stamp};
 use crate::error::Refusal;
+use crate::flame;
 use crate::timeline::Timeline;
 
 /// How many traces are kept in memory.
@@ -28,6 +30,7 @@ pub(crate) struct Opened {
     stamp: (u64, Duration),
     timeline: OnceLock<Timeline>,
     launches: OnceLock<LaunchCalls>,
+    tree: OnceLock<CallTree>,
     /// Answers by name: a view that is looked at again costs nothing.
     answers: Mutex<HashMap<String, Arc<OnceLock<Answer>>>>,
 }
@@ -36,6 +39,11 @@ impl Opened {
     /// How the spans are drawn.
     pub(crate) fn timeline(&self) -> &Timeline {
         self.timeline.get_or_init(|| Timeline::of(&self.trace))
+    }
+
+    /// Which function called which.
+    pub(crate) fn tree(&self) -> &CallTree {
+        self.tree.get_or_init(|| flame::tree(&self.trace))
     }
 
     /// Which call launched what.
@@ -95,6 +103,7 @@ impl Shelf {
             stamp: now,
             timeline: OnceLock::new(),
             launches: OnceLock::new(),
+            tree: OnceLock::new(),
             answers: Mutex::default(),
         });
         *opened = Some(Arc::clone(&fresh));

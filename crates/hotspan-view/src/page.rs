@@ -12,7 +12,7 @@ use crate::api::{Run, RunList};
 use crate::assets;
 use crate::curves::curves;
 use crate::findings::findings;
-use crate::flame::flame;
+use crate::flame::{flame, tree};
 use crate::reports::REPORTS;
 use crate::timeline::Timeline;
 
@@ -59,7 +59,7 @@ fn answers(trace: &Trace, path: &Path) -> Value {
         answers.insert(format!("run/0/table/{}", report.name), json!(report.page(trace)));
     }
     answers.insert("run/0/advice".to_owned(), json!(findings(trace)));
-    answers.insert("run/0/flame".to_owned(), json!(flame(trace)));
+    answers.insert("run/0/flame".to_owned(), json!(flame(&tree(trace))));
     answers.insert("run/0/curves".to_owned(), json!(curves(trace)));
     let timeline = Timeline::of(trace);
     let info = timeline.info(trace);
