@@ -1,6 +1,7 @@
 //! Which address answers with what. Below the secret there are the files of the web app and `api/`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::Query;
@@ -14,13 +15,14 @@ use hotspan_store::{SpanId, Timestamp};
 use crate::api::{Page, Section};
 use crate::assets;
 use crate::curves::curves;
-use crate::details::{details, search};
+use crate::details::{details, sampled_call};
 use crate::error::Refusal;
 use crate::findings::findings;
 use crate::flame::flame;
 use crate::opened::{Answer, Opened, json};
 use crate::reports::{Report, table_data};
 use crate::server::Shared;
+use crate::timeline::{COARSEST, Which};
 
 /// Traces compared as ranks at most; each is opened.
 const MOST_RANKS: usize = 64;
@@ -52,7 +54,10 @@ pub(crate) fn answer(shared: &Shared, path: &str, query: &str) -> Result<Content
         ["run", id, rest @ ..] => {
             let id = id.parse().map_err(|_| bad("The number of a trace was expected."))?;
             let opened = shared.shelf.get(&shared.catalogue, id)?;
-            of_run(&opened, rest, &parameters)
+            if rest == ["tile"] {
+                return tile(&opened, &parameters);
+            }
+            of_run(&*in_range(&opened, &parameters)?, rest, &parameters)
         }
         _ => Err(Refusal::not_found(format!("There is nothing at api/{call}."))),
     }?;
@@ -71,19 +76,26 @@ fn of_run(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
         ["flame"] => opened.answer("flame", || json(&flame(trace))),
         ["curves"] => opened.answer("curves", || json(&curves(trace))),
         ["timeline"] => opened.answer("timeline", || json(&opened.timeline().info(trace))),
-        ["spans"] => {
-            let (from, to) = (number(parameters, "from")?, number(parameters, "to")?);
-            let width = number(parameters, "width")?.clamp(1, 10_000) as u32;
-            let tracks = parameters.get("tracks").map_or("", String::as_str);
-            let tracks: Vec<u32> = tracks.split(',').filter_map(|id| id.parse().ok()).collect();
-            json(&opened.timeline().spans(trace, &tracks, from, to, width))
-        }
         ["span", id] => {
             let id = id.parse().map_err(|_| bad("The number of a span was expected."))?;
             let found = details(opened, SpanId(id));
             json(&found.ok_or_else(|| Refusal::not_found(format!("There is no span {id}.")))?)
         }
-        ["search"] => json(&search(trace, parameters.get("text").map_or("", String::as_str))),
+        ["call"] => {
+            let [track, depth] = [number(parameters, "track")?, number(parameters, "depth")?];
+            let place = u32::try_from(track).ok().zip(u32::try_from(depth).ok());
+            let time = number(parameters, "at")?;
+            let found = place.and_then(|(track, depth)| sampled_call(opened, track, depth, time));
+            json(&found.ok_or_else(|| Refusal::not_found("No sample was taken there."))?)
+        }
+        ["search"] => {
+            let text = parameters.get("text").map_or("", String::as_str);
+            let which = match number(parameters, "number") {
+                Ok(number) => Which::Number(number),
+                Err(_) => Which::After(number(parameters, "after").unwrap_or(i64::MIN)),
+            };
+            json(&opened.timeline().find(trace, text, which))
+        }
         ["within"] => {
             let (from, to) = (number(parameters, "from")?, number(parameters, "to")?);
             let rows = within(trace, Interval::new(Timestamp(from), Timestamp(to)));
@@ -91,6 +103,23 @@ fn of_run(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
         }
         _ => Err(Refusal::not_found("There is nothing at this address.".to_owned())),
     }
+}
+
+/// The trace, or the stretch of it that was asked for with `begin` and `end`.
+fn in_range(opened: &Arc<Opened>, parameters: &Parameters) -> Result<Arc<Opened>, Refusal> {
+    if !parameters.contains_key("begin") {
+        return Ok(Arc::clone(opened));
+    }
+    let (begin, end) = (number(parameters, "begin")?, number(parameters, "end")?);
+    Ok(opened.part(begin, end))
+}
+
+fn tile(opened: &Opened, parameters: &Parameters) -> Result<Content, Refusal> {
+    let level = number(parameters, "level")?.clamp(0, COARSEST.into()) as u32;
+    let tracks = parameters.get("tracks").map_or("", String::as_str);
+    let tracks: Vec<u32> = tracks.split(',').filter_map(|id| id.parse().ok()).collect();
+    let bytes = opened.timeline().tile(&opened.trace, &tracks, level, number(parameters, "index")?);
+    Ok(Content { kind: "application/octet-stream", bytes })
 }
 
 fn comparison(shared: &Shared, parameters: &Parameters) -> Answer {
