@@ -26,6 +26,7 @@
 //! | [`mod@kernels`] | device time by kernel |
 //! | [`mod@overview`] | the report of a whole program |
 //! | [`intervals`] | arithmetic on sets of time |
+//! | [`mod@busy_curve`] | how busy a device was over time |
 //! | [`device_work`] | what each device does when: compute, communicate, copy |
 //! | [`launch_calls`], [`runtime_calls`] | which call gave a device its work, and what a call is for |
 //! | [`host_activity`] | what the host does, as far as it matters to a device |
@@ -49,6 +50,7 @@
 
 pub mod advice;
 pub mod averages;
+pub mod busy_curve;
 pub mod call_tree;
 pub mod copies;
 pub mod device_work;

@@ -1,23 +1,24 @@
 //! A trace as one self-contained page: the web app with its answers in it, to be sent to somebody. It asks nobody for anything.
 //!
-//! What is asked for with numbers of its own (a span, a search, a range) cannot be answered in advance; of the timeline the page
-//! has one picture of the whole, as fine as a wide screen, and says so.
+//! What is asked for with numbers of its own (a span, a search, a range) cannot be answered in advance. The timeline has every span of a
+//! small trace; of a large one as much detail as a page can carry, and the page says so.
 
 use std::path::Path;
 
 use hotspan_store::Trace;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Run, RunList};
+use crate::api::{Picture, Run, RunList};
 use crate::assets;
+use crate::base64::base64;
 use crate::curves::curves;
 use crate::findings::findings;
 use crate::flame::{flame, tree};
 use crate::reports::REPORTS;
 use crate::timeline::Timeline;
 
-/// As fine as the timeline of a page is.
-const WIDTH: u32 = 8000;
+/// What the timeline of a page takes at most; it is as fine as that allows.
+const MOST_BYTES: usize = 3_000_000;
 const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
@@ -50,9 +51,9 @@ fn answers(trace: &Trace, path: &Path) -> Value {
         bytes: trace.source().bytes,
         modified: 0,
     };
-    let note = format!(
-        "A page to share: the timeline is a picture of {WIDTH} columns. `hotspan view` on the trace itself shows every span."
-    );
+    let note = "A page to share: of a large trace the timeline shows less detail, and single spans cannot be looked into. \
+                `hotspan view` on the trace itself shows everything."
+        .to_owned();
     let mut answers = Map::new();
     answers.insert("runs".to_owned(), json!(RunList { runs: vec![run], note: Some(note) }));
     for report in REPORTS {
@@ -64,9 +65,10 @@ fn answers(trace: &Trace, path: &Path) -> Value {
     let timeline = Timeline::of(trace);
     let info = timeline.info(trace);
     let tracks: Vec<u32> = info.tracks.iter().map(|track| track.id).collect();
-    let spans = timeline.spans(trace, &tracks, info.begin, info.end, WIDTH);
+    let (level, bytes) = timeline.picture(trace, &tracks, MOST_BYTES);
+    let picture = Picture { level, data: base64(&bytes) };
     answers.insert("run/0/timeline".to_owned(), json!(info));
-    answers.insert("run/0/spans".to_owned(), json!(spans));
+    answers.insert("run/0/picture".to_owned(), json!(picture));
     Value::Object(answers)
 }
 

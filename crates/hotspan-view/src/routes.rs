@@ -13,7 +13,7 @@ use hotspan_store::{SpanId, Timestamp};
 
 use crate::assets;
 use crate::curves::curves;
-use crate::details::{details, search};
+use crate::details::{details, sampled_call};
 use crate::error::Refusal;
 use crate::exports::export;
 use crate::findings::findings;
@@ -24,6 +24,7 @@ use crate::reports::{MEMORY, Report, page, table_data};
 use crate::server::Shared;
 use crate::several::{compare_page, ranks_page};
 use crate::source::source;
+use crate::timeline::{COARSEST, Which};
 
 /// Traces compared as ranks at most; each is opened.
 const MOST_RANKS: usize = 64;
@@ -56,6 +57,10 @@ pub(crate) fn answer(shared: &Shared, path: &str, query: &str) -> Result<Content
         ["run", id, rest @ ..] => {
             let id = id.parse().map_err(|_| bad("The number of a trace was expected."))?;
             let opened = shared.shelf.get(&shared.catalogue, id)?;
+            if rest == ["tile"] {
+                return tile(&opened, &parameters);
+            }
+            let opened = in_range(&opened, &parameters)?;
             if let ["export", format] = rest {
                 return export(&opened.trace, format);
             }
@@ -77,19 +82,26 @@ fn of_run(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
         ["advice"] => opened.answer("advice", || json(&findings(trace))),
         ["curves"] => opened.answer("curves", || json(&curves(trace))),
         ["timeline"] => opened.answer("timeline", || json(&opened.timeline().info(trace))),
-        ["spans"] => {
-            let (from, to) = (number(parameters, "from")?, number(parameters, "to")?);
-            let width = number(parameters, "width")?.clamp(1, 10_000) as u32;
-            let tracks = parameters.get("tracks").map_or("", String::as_str);
-            let tracks: Vec<u32> = tracks.split(',').filter_map(|id| id.parse().ok()).collect();
-            json(&opened.timeline().spans(trace, &tracks, from, to, width))
-        }
         ["span", id] => {
             let id = id.parse().map_err(|_| bad("The number of a span was expected."))?;
             let found = details(opened, SpanId(id));
             json(&found.ok_or_else(|| Refusal::not_found(format!("There is no span {id}.")))?)
         }
-        ["search"] => json(&search(trace, parameters.get("text").map_or("", String::as_str))),
+        ["call"] => {
+            let [track, depth] = [number(parameters, "track")?, number(parameters, "depth")?];
+            let place = u32::try_from(track).ok().zip(u32::try_from(depth).ok());
+            let time = number(parameters, "at")?;
+            let found = place.and_then(|(track, depth)| sampled_call(opened, track, depth, time));
+            json(&found.ok_or_else(|| Refusal::not_found("No sample was taken there."))?)
+        }
+        ["search"] => {
+            let text = parameters.get("text").map_or("", String::as_str);
+            let which = match number(parameters, "number") {
+                Ok(number) => Which::Number(number),
+                Err(_) => Which::After(number(parameters, "after").unwrap_or(i64::MIN)),
+            };
+            json(&opened.timeline().find(trace, text, which))
+        }
         ["within"] => {
             let (from, to) = (number(parameters, "from")?, number(parameters, "to")?);
             let rows = within(trace, Interval::new(Timestamp(from), Timestamp(to)));
@@ -120,6 +132,23 @@ fn of_view(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
         }
         _ => Err(Refusal::not_found("There is nothing at this address.".to_owned())),
     }
+}
+
+/// The trace, or the stretch of it that was asked for with `begin` and `end`.
+fn in_range(opened: &Arc<Opened>, parameters: &Parameters) -> Result<Arc<Opened>, Refusal> {
+    if !parameters.contains_key("begin") {
+        return Ok(Arc::clone(opened));
+    }
+    let (begin, end) = (number(parameters, "begin")?, number(parameters, "end")?);
+    Ok(opened.part(begin, end))
+}
+
+fn tile(opened: &Opened, parameters: &Parameters) -> Result<Content, Refusal> {
+    let level = number(parameters, "level")?.clamp(0, COARSEST.into()) as u32;
+    let tracks = parameters.get("tracks").map_or("", String::as_str);
+    let tracks: Vec<u32> = tracks.split(',').filter_map(|id| id.parse().ok()).collect();
+    let bytes = opened.timeline().tile(&opened.trace, &tracks, level, number(parameters, "index")?);
+    Ok(Content { kind: "application/octet-stream", bytes })
 }
 
 fn two_traces(shared: &Shared, parameters: &Parameters) -> Result<(Arc<Opened>, Arc<Opened>), Refusal> {

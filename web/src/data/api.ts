@@ -49,6 +49,7 @@ export interface ColumnData {
 export interface TimelineInfo {
   begin: number;
   end: number;
+  columns: number;
   tracks: TrackInfo[];
   steps: Band[];
   categories: string[];
@@ -58,11 +59,15 @@ export interface TimelineInfo {
 
 export interface TrackInfo {
   id: number;
+  kind: string;
   process: string;
   name: string;
   device: boolean;
   depth: number;
   spans: number;
+  unit: string;
+  least: number;
+  most: number;
 }
 
 export interface Band {
@@ -71,20 +76,30 @@ export interface Band {
   end: number;
 }
 
-export interface Spans {
-  names: string[];
-  tracks: TrackSpans[];
+export interface TileHead {
+  looks: Look[];
+  tracks: TileTrack[];
+  counters: TileCounter[];
 }
 
-export interface TrackSpans {
+export interface Picture {
+  level: number;
+  data: string;
+}
+
+export interface Look {
+  name: string;
+  category: number;
+}
+
+export interface TileTrack {
   id: number;
-  begin: number[];
-  end: number[];
-  depth: number[];
-  name: number[];
-  category: number[];
-  span: number[];
-  count: number[];
+  lanes: number[];
+}
+
+export interface TileCounter {
+  id: number;
+  count: number;
 }
 
 export interface SpanDetails {
@@ -94,10 +109,21 @@ export interface SpanDetails {
   process: string;
   track: string;
   track_id: number;
+  depth: number;
   begin: number;
   duration: number;
   args: ArgData[];
   linked: Link[];
+  stack: Caller[];
+  sampled: Caller[];
+}
+
+export interface Caller {
+  name: string;
+  place: string;
+  span: number;
+  begin: number;
+  end: number;
 }
 
 export interface ArgData {
@@ -114,14 +140,17 @@ export interface Link {
   end: number;
 }
 
-export interface Hits {
+export interface Found {
   total: number;
-  hits: Hit[];
+  place: number;
+  hit: Hit | null;
 }
 
 export interface Hit {
   span: number;
+  name: string;
   track: number;
+  depth: number;
   begin: number;
   end: number;
 }
