@@ -115,6 +115,18 @@ impl Report {
     }
 }
 
+/// Leaves at most this many rows in each table, and says so in the title.
+pub(crate) fn shortened(mut page: Page, most: usize) -> Page {
+    for section in &mut page.sections {
+        let table = &mut section.table;
+        if table.rows.len() > most {
+            table.title.push_str(&format!(" (the first {most} of {} rows)", table.rows.len()));
+            table.rows.truncate(most);
+        }
+    }
+    page
+}
+
 /// The page of some tables; those without rows are left out.
 pub(crate) fn page(tables: Vec<(String, Table)>, record: &str) -> Page {
     let filled = tables.into_iter().filter(|(_, table)| !table.rows.is_empty());
