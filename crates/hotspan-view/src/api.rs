@@ -239,6 +239,8 @@ answers! {
         name: String,
         /// Its thread or stream.
         track: u32,
+        /// Its lane.
+        depth: u32,
         /// Its beginning.
         begin: i64,
         /// Its end.

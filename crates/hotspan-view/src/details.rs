@@ -1,6 +1,6 @@
 //! Everything about one span, or one call that samples saw: what was recorded, what it is inside of, what it belongs to.
 
-use hotspan_store::{ArgValue, SpanId, Trace, TrackId};
+use hotspan_store::{ArgValue, SpanId, TrackId};
 
 use crate::api::{ArgData, Caller, Link, SpanDetails};
 use crate::opened::Opened;
@@ -120,13 +120,13 @@ fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
     let spans = trace.spans();
     let mut found: Vec<Link> = Vec::new();
     if trace.span_category(span).is_device() {
-        found.extend(launches.call(span).map(|call| link(trace, "launched by", call)));
+        found.extend(launches.call(span).map(|call| link(opened, "launched by", call)));
     } else {
         // The work of a call, and of all calls inside an operator.
         let (track, from, to) = (spans.track(span), spans.time(span), spans.end(span));
         let inside = |call: SpanId| spans.track(call) == track && (from..=to).contains(&spans.time(call));
         let device = spans.ids().filter(|&other| launches.call(other).is_some_and(inside));
-        found.extend(device.take(MOST_LINKS).map(|other| link(trace, "launched", other)));
+        found.extend(device.take(MOST_LINKS).map(|other| link(opened, "launched", other)));
     }
     for end in opened.arrows().of_span(trace, opened.timeline(), span) {
         if found.iter().any(|known| known.span == end.span.0) || found.len() >= MOST_LINKS * 2 {
@@ -138,18 +138,20 @@ fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
             (false, true) => "arrow to",
             (false, false) => "arrow from",
         };
-        found.push(link(trace, relation, end.span));
+        found.push(link(opened, relation, end.span));
     }
     found
 }
 
-fn link(trace: &Trace, relation: &str, other: SpanId) -> Link {
+fn link(opened: &Opened, relation: &str, other: SpanId) -> Link {
+    let trace = &opened.trace;
     let spans = trace.spans();
     Link {
         relation: relation.to_owned(),
         span: other.0,
         name: trace.span_name(other).to_owned(),
         track: spans.track(other).0,
+        depth: timeline_depth(opened, other),
         begin: spans.time(other).0,
         end: spans.end(other).0,
     }

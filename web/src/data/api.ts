@@ -136,6 +136,7 @@ export interface Link {
   span: number;
   name: string;
   track: number;
+  depth: number;
   begin: number;
   end: number;
 }
