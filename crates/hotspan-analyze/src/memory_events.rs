@@ -72,11 +72,11 @@ impl<'a> MemoryEvents<'a> {
         );
         table.add_column(Column::bytes("bytes", "Bytes"), rows().map(|block| Cell::Bytes(block.bytes)));
         table.add_column(
-            Column::duration("allocated", "Allocated at"),
+            Column::duration("allocated_at", "Allocated at"),
             rows().map(|block| moment(block.allocated)),
         );
         table.add_column(
-            Column::duration("released", "Released at"),
+            Column::duration("released_at", "Released at"),
             rows().map(|block| moment(block.released)),
         );
         let held = |block: &&Block| match (block.allocated, block.released) {

@@ -2,12 +2,16 @@
 //! allocated, and what a line profiler counted.
 //!
 //! Samples say which line a thread was at. Device work and allocations belong to the line that the thread was at when they were
-//! launched or made, which is the line of the sample at that moment: as exact as samples are dense.
+//! launched or made. A sample of the same call of an operator tells it for certain; without one the nearest sample does, which is as exact
+//! as samples are dense.
 
 use std::collections::BTreeMap;
 
-use hotspan_store::{Bytes, Duration, FrameKind, SampleRow, StackId, Timestamp, Trace, TrackId};
+use hotspan_store::{
+    Bytes, Category, Duration, FrameKind, SampleRow, SpanId, StackId, Timestamp, Trace, TrackId,
+};
 
+use crate::intervals::Interval;
 use crate::launch_calls::LaunchCalls;
 use crate::report::{Cell, Column, Table};
 
@@ -114,7 +118,7 @@ impl Lines<'_> {
         let calls = LaunchCalls::of(trace);
         for span in spans.ids().filter(|&span| trace.span_category(span).is_device()) {
             let Some(call) = calls.call(span) else { continue };
-            let stack = samples.at(spans.track(call), spans.time(call));
+            let stack = samples.near(spans.track(call), spans.time(call));
             if let Some(line) = stack.and_then(|stack| self.innermost(stack)) {
                 self.costs[line].device += spans.duration(span);
             }
@@ -126,7 +130,7 @@ impl Lines<'_> {
         let bytes = self.trace.arg("Bytes");
         for event in self.trace.instants().events().filter(|event| event.name == name) {
             let Some(amount) = bytes.int(event.args).filter(|&amount| amount > 0) else { continue };
-            let stack = samples.at(event.track, event.time);
+            let stack = samples.near(event.track, event.time);
             if let Some(line) = stack.and_then(|stack| self.innermost(stack)) {
                 self.costs[line].allocated += Bytes(amount);
             }
@@ -154,29 +158,53 @@ impl Lines<'_> {
     }
 }
 
-/// Where each thread was when.
+/// Where each thread was when, and the outermost operators it ran.
 struct SamplesByThread {
     threads: Vec<Vec<SampleRow>>,
+    operators: Vec<Vec<Interval>>,
 }
 
 impl SamplesByThread {
     fn of(trace: &Trace) -> Self {
         let mut threads: Vec<Vec<SampleRow>> = vec![Vec::new(); trace.tracks().len()];
-        for sample in trace.profile().samples.rows() {
+        for sample in trace.profile().samples.rows().filter(|sample| sample.stack != StackId::NONE) {
             threads[sample.track.index()].push(sample);
         }
         for samples in &mut threads {
             samples.sort_by_key(|sample| sample.time);
         }
-        Self { threads }
+        let spans = trace.spans();
+        let is_operator = |span: &SpanId| trace.span_category(*span) == Category::Operator;
+        let mut calls: Vec<SpanId> = spans.ids().filter(is_operator).collect();
+        calls.sort_by_key(|&span| (spans.time(span), std::cmp::Reverse(spans.end(span))));
+        let mut operators: Vec<Vec<Interval>> = vec![Vec::new(); trace.tracks().len()];
+        for span in calls {
+            let known = &mut operators[spans.track(span).index()];
+            // What begins before the last one ends is inside it.
+            if known.last().is_none_or(|last| last.end <= spans.time(span)) {
+                known.push(Interval::new(spans.time(span), spans.end(span)));
+            }
+        }
+        Self { threads, operators }
     }
 
-    /// The stack of the sample that stands for this moment.
-    fn at(&self, track: TrackId, time: Timestamp) -> Option<StackId> {
+    /// The stack of a sample of the same call of an operator, or else of the nearest one.
+    fn near(&self, track: TrackId, time: Timestamp) -> Option<StackId> {
         let samples = &self.threads[track.index()];
+        let calls = &self.operators[track.index()];
+        let call = calls.partition_point(|call| call.begin <= time).checked_sub(1).map(|place| calls[place]);
+        if let Some(call) = call.filter(|call| time <= call.end) {
+            let first = samples.get(samples.partition_point(|sample| sample.time < call.begin));
+            if let Some(sample) = first.filter(|sample| sample.time <= call.end) {
+                return Some(sample.stack);
+            }
+        }
         let next = samples.partition_point(|sample| sample.time <= time);
-        let sample = samples.get(next.checked_sub(1)?)?;
-        (time <= sample.time.plus(sample.weight) && sample.stack != StackId::NONE).then_some(sample.stack)
+        let near = [next.checked_sub(1), Some(next)].into_iter().flatten().filter_map(|place| samples.get(place));
+        let distance = |sample: &&SampleRow| sample.time.since(time).0.saturating_abs();
+        let nearest = near.min_by_key(distance)?;
+        // Farther away than it stands for, it tells nothing.
+        (distance(&nearest) <= nearest.weight.0.max(0)).then_some(nearest.stack)
     }
 }
 

@@ -2,7 +2,7 @@
 
 import { selected } from "../base/ranges";
 import { duration } from "../base/units";
-import type { Curve, Page } from "../data/api";
+import type { Curve, Page, TableData } from "../data/api";
 import { isStatic, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { AreaChart } from "../widgets/area_chart";
@@ -15,6 +15,7 @@ export function Memory(props: ViewProperties) {
   const curves = useAnswer<Curve[]>(`run/${props.run.id}/curves`);
   const cut = range === null || isStatic ? "" : `?from=${Math.round(range.begin)}&to=${Math.round(range.end)}`;
   const page = useAnswer<Page>(`run/${props.run.id}/memory${cut}`);
+  const names = curves.state === "ready" ? (curves.value[0]?.lines.map((line) => line.title) ?? []) : [];
   const select = (begin: number, end: number) => props.change({ begin: String(Math.round(begin)), end: String(Math.round(end)) }, false);
   return (
     <>
@@ -33,7 +34,7 @@ export function Memory(props: ViewProperties) {
             <Empty record={value.record} />
           ) : (
             <>
-              {value.sections.map((section) => (section.key === "peak" ? <Peaks key={section.key} page={section.table} /> : <Table key={section.key} table={section.table} />))}
+              {value.sections.map((section) => (section.key === "peak" ? <Peaks key={section.key} page={section.table} names={names} /> : <Table key={section.key} table={section.table} />))}
             </>
           )
         }
@@ -43,12 +44,12 @@ export function Memory(props: ViewProperties) {
 }
 
 /** A bar for each device: what its peak was used for. */
-function Peaks({ page }: { page: Page["sections"][number]["table"] }) {
+function Peaks({ page, names }: { page: TableData; names: readonly string[] }) {
   const devices = [...new Set(page.rows.map((row) => String(row[0])))];
   return (
     <>
       {devices.map((device) => (
-        <ShareBar key={device} table={{ title: `${page.title} of ${device}`, columns: page.columns.slice(1), rows: page.rows.filter((row) => row[0] === device).map((row) => row.slice(1)) }} />
+        <ShareBar key={device} names={names} table={{ title: `${page.title} of ${device}`, columns: page.columns.slice(1), rows: page.rows.filter((row) => row[0] === device).map((row) => row.slice(1)) }} />
       ))}
       <Table table={page} />
     </>

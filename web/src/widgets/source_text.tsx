@@ -17,6 +17,8 @@ interface Properties {
 /** Lines around those with numbers that are shown of a long file. */
 const AROUND = 12;
 const LONG = 1500;
+/** What the colour of a line shows: the first of these that was measured. */
+const HOT = ["time", "total", "own"] as const;
 
 export function SourceText({ source, columns, rows, line }: Properties) {
   const target = useRef<HTMLTableRowElement>(null);
@@ -24,7 +26,7 @@ export function SourceText({ source, columns, rows, line }: Properties) {
   const at = columns.findIndex((column) => column.key === "line");
   const shownColumns = columns.map((column, place) => ({ column, place })).filter(({ column }) => column.numeric && column.key !== "line");
   const byLine = new Map(rows.map((row) => [Number(row[at] ?? 0), row]));
-  const hot = shownColumns[0];
+  const hot = HOT.map((key) => shownColumns.find(({ column }) => column.key === key)).find((known) => known !== undefined) ?? shownColumns[0];
   const value = (row: readonly Cell[] | undefined) => (hot !== undefined && typeof row?.[hot.place] === "number" ? row[hot.place] as number : 0);
   const most = Math.max(1, ...rows.map(value));
   const count = source === null ? 0 : source.lines.length;

@@ -38,7 +38,7 @@ export function StackedBars({ table, onRow, title = table.title, row: rowName = 
         ))}
       </ul>
       <div class="scroll" tabIndex={0} role="region" aria-label={title}>
-        <svg width={rows.length * width} height={HEIGHT + 16} role="img" aria-label={`${title}: ${rows.length} bars, the longest ${duration(most)}`}>
+        <svg width={rows.length * width} height={HEIGHT + 16} role={onRow === undefined ? "img" : "group"} aria-label={`${title}: ${rows.length} bars, the longest ${duration(most)}`}>
           {rows.map((row, number) => {
             let top = HEIGHT;
             const [from, length] = [value(row, begin), wanted === undefined ? value(row, time) : sum(row)];

@@ -32,7 +32,7 @@ export function TopChart({ table, column, count, onCount }: Properties) {
   const largest = Math.max(1, value(rows[0]?.[place]));
   if (rows.length < 2) return null;
   return (
-    <section class="bars top">
+    <section class="bars">
       <header>
         <h2>Most {shape.title}</h2>
         <label>
