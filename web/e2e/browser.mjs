@@ -7,11 +7,11 @@ import { chromium } from "playwright-core";
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 /** A page, and what it complained about. */
-export async function open(address, { width = 1280, height = 800, dark = false } = {}) {
+export async function open(address, { width = 1280, height = 800, dark = false, more = [] } = {}) {
   const context = await chromium.launchPersistentContext(mkdtempSync(join(tmpdir(), "hotspan-e2e-")), {
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     headless: true,
-    args: ARGUMENTS,
+    args: [...ARGUMENTS, ...more],
     viewport: { width, height },
     colorScheme: dark ? "dark" : "light",
   });

@@ -40,17 +40,16 @@ try {
   seen.kernels = await cells(page);
 
   await show(page, address, "timeline");
-  await page.waitForFunction(() => Number(document.querySelector("canvas")?.dataset.spans) > 0);
-  await page.waitForFunction(() => location.hash.includes("from="));
+  await page.waitForSelector("canvas[data-state=ready]");
   const range = () => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1])));
-  const before = await range();
-  await page.focus("canvas");
+  const before = { from: 0, to: 5_900_000, ...(await range()) };
+  await page.focus(".stage");
   for (let time = 0; time < 4; time++) await page.keyboard.press("w");
   await page.waitForFunction((old) => new URLSearchParams(location.hash.split("?")[1]).get("from") !== old, before.from);
   const after = await range();
   seen.zoom = { before, after };
   await page.reload();
-  await page.waitForFunction(() => Number(document.querySelector("canvas")?.dataset.spans) > 0);
+  await page.waitForSelector("canvas[data-state=ready]");
   seen.zoom.reloaded = await range();
   await page.fill("input[type=search]", "kernel");
   await page.waitForFunction(() => document.querySelector("[data-hits]") !== null);

@@ -15,7 +15,7 @@ for (const view of ["overview", "advice", "timeline", "steps", "operators", "ker
   }));
 }
 await show(page, address, "timeline");
-await page.waitForFunction(() => Number(document.querySelector("canvas")?.dataset.spans) > 0);
-seen.spans = Number(await page.getAttribute("canvas", "data-spans"));
+await page.waitForSelector("canvas[data-state=ready]");
+seen.spans = await page.evaluate(() => Math.max(...performance.getEntriesByName("timeline frame").map((entry) => entry.detail.rectangles)));
 await context.close();
 console.log(JSON.stringify({ ...seen, complaints }));

@@ -8,6 +8,7 @@ import type { Run, RunList } from "./data/api";
 import { isStatic, useAnswer } from "./data/server";
 import { Answer } from "./widgets/answer";
 import { HandOver } from "./widgets/hand_over";
+import { Changed } from "./widgets/changed";
 import { Advice } from "./views/advice";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
@@ -94,8 +95,11 @@ function title(run: Run): string {
 
 function Shown(props: { list: RunList }) {
   const place = usePlace();
+  const [round, setRound] = useState(0);
   const { runs, note } = props.list;
-  const run = runs.find((known) => String(known.id) === place.parameters["run"]) ?? runs[0];
+  const wanted = runs.find((known) => String(known.id) === place.parameters["run"]);
+  const gone = place.parameters["run"] !== undefined && wanted === undefined;
+  const run = wanted ?? runs[0];
   const view = VIEWS.find((known) => known.name === place.view) ?? VIEWS[0];
   const choose = (name: string) => go(name, run === undefined ? {} : { run: String(run.id) });
   useKeys(choose);
@@ -132,7 +136,17 @@ function Shown(props: { list: RunList }) {
       </nav>
       <main>
         <h1 class="hidden">{view.title}</h1>
-        <view.Component key={`${view.name} ${run.id}`} run={run} runs={runs} parameters={place.parameters} change={change} to={to} />
+        {gone ? (
+          <div class="problem" role="alert">
+            <p>The trace that was shown here is no longer in the folder.</p>
+            <p class="quiet">It may have been moved or deleted. Choose another one above.</p>
+          </div>
+        ) : (
+          <>
+            <Changed run={run} onReload={() => setRound(round + 1)} />
+            <view.Component key={`${view.name} ${run.id} ${round}`} run={run} runs={runs} parameters={place.parameters} change={change} to={to} />
+          </>
+        )}
       </main>
     </>
   );

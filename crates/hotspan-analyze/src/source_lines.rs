@@ -200,7 +200,8 @@ impl SamplesByThread {
             }
         }
         let next = samples.partition_point(|sample| sample.time <= time);
-        let near = [next.checked_sub(1), Some(next)].into_iter().flatten().filter_map(|place| samples.get(place));
+        let near =
+            [next.checked_sub(1), Some(next)].into_iter().flatten().filter_map(|place| samples.get(place));
         let distance = |sample: &&SampleRow| sample.time.since(time).0.saturating_abs();
         let nearest = near.min_by_key(distance)?;
         // Farther away than it stands for, it tells nothing.

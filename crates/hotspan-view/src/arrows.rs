@@ -6,6 +6,9 @@ use hotspan_store::{FlowPhase, FlowRow, SpanId, Trace};
 
 use crate::timeline::Timeline;
 
+/// What the arrows from launches to device work are called.
+const LAUNCHES: [&str; 2] = ["ac2g", "async"];
+
 /// Ends of arrows by where they are and by what they belong to.
 #[derive(Debug)]
 pub(crate) struct Arrows {
@@ -26,7 +29,16 @@ pub(crate) struct OtherEnd {
 impl Arrows {
     pub(crate) fn of(trace: &Trace) -> Self {
         let flows = trace.flows();
-        let mut by_place: Vec<u32> = (0..flows.len() as u32).collect();
+        // Those from a launch to its work are most of all, and known better by correlation.
+        let launches: Vec<bool> = trace
+            .categories()
+            .map(|(_, name, _)| LAUNCHES.iter().any(|known| name.contains(known)))
+            .collect();
+        let is_other = |row: &u32| {
+            let category = flows.event(*row as usize).category;
+            launches.get(category.index()) != Some(&true)
+        };
+        let mut by_place: Vec<u32> = (0..flows.len() as u32).filter(is_other).collect();
         let mut by_arrow = by_place.clone();
         by_place.sort_unstable_by_key(|&row| {
             let event = flows.event(row as usize);

@@ -30,7 +30,7 @@ export function spanColour(name: string, category: string, dark: boolean, faded:
   const hue = HUES.find(([pattern]) => pattern.test(category))?.[1] ?? 320;
   const mixed = hash(name);
   const light = (dark ? 38 : 72) + (mixed % 13) - 6;
-  const turned = hue + ((mixed >> 8) % 31) - 15;
+  const turned = hue + ((mixed >>> 8) % 31) - 15;
   return faded ? packed(turned, 0.12, dark ? 0.19 : 0.9) : packed(turned, dark ? 0.38 : 0.52, light / 100);
 }
 

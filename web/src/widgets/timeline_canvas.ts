@@ -90,7 +90,7 @@ export class Painter {
     this.labels = [];
     this.paintBackground(scene);
     this.pixels.set(this.background);
-    this.pixels.copyWithin(wide, 0, wide * (high - 1));
+    for (let filled = 1; filled < high; filled *= 2) this.pixels.copyWithin(filled * wide, 0, Math.min(filled, high - filled) * wide);
     let rectangles = 0;
     const top = RULER + scene.layout.pinnedHeight;
     for (const shown of seenLines(scene.layout, scene.scroll, this.height)) {

@@ -26,7 +26,8 @@ export function useKeys(actions: Readonly<Record<string, () => void>>): void {
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       const writing = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-      if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
+      // A dialog has its own keys.
+      if (writing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") !== null) return;
       const key = event.key.length === 1 ? event.key.toLowerCase() : `${event.shiftKey ? "Shift+" : ""}${event.key}`;
       const action = latest.current[key];
       if (action === undefined) return;

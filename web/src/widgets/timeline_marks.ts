@@ -14,6 +14,7 @@ export interface Label {
 }
 
 const CHOSEN = "#e8710a";
+const ARROW = "#c2410c";
 
 /** The first tick of the ruler and the time between two: 1, 2 or 5 times a power of ten. */
 export function tickOf(seen: Range, origin: number, width: number): { first: number; step: number } {
@@ -54,7 +55,7 @@ export function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width
     context.textAlign = "left";
   }
   if (scene.mark !== null) drawMark(context, scene, scene.mark, x, height, width);
-  context.strokeStyle = context.fillStyle = CHOSEN;
+  context.strokeStyle = context.fillStyle = ARROW;
   context.lineWidth = 1.5;
   for (const arrow of scene.arrows) drawArrow(context, scene, arrow, x, height);
   context.restore();
