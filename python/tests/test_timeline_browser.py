@@ -93,7 +93,9 @@ def test_links_lead_from_span_to_span(device: dict[str, Any], training: dict[str
     assert device["relation"] == "launched by"
     assert "launched" in device["backLinks"]
     assert training["relation"] == "backward"
-    assert training["linked"].startswith(("MeanBackward", "autograd::engine::evaluate_function: MeanBackward"))
+    assert training["linked"].startswith(
+        ("MeanBackward", "autograd::engine::evaluate_function: MeanBackward")
+    )
     assert "forward" in training["backLinks"]
 
 

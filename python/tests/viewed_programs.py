@@ -33,12 +33,14 @@ def train(width, steps, after_step):
 
 
 if len(sys.argv) > 1:
-    from hotspan.profiler import profile
+    from hotspan.profiler import profile, schedule
 
     # What torch imports at first use would be most of the recording.
     train(8, 1, lambda: None)
     for name, width in (("before", 256), ("after", 2048)):
-        with profile(record_shapes=True, with_stack=True, with_modules=True, profile_memory=True) as recording:
+        steps = schedule(wait=0, warmup=1, active=4)
+        options = {"record_shapes": True, "with_stack": True, "with_modules": True, "profile_memory": True}
+        with profile(schedule=steps, **options) as recording:
             train(width, 5, recording.step)
         recording.save(f"{sys.argv[1]}/{name}.hotspan")
 else:
@@ -47,7 +49,7 @@ else:
 
 
 def record(folder: Path) -> None:
-    """Makes `before.hotspan` and `after.hotspan`, which have stacks, modules, shapes and memory, and `run.hotspan`, which has samples."""
+    """Makes `before.hotspan` and `after.hotspan`, with stacks, modules, shapes and memory; `run.hotspan` has samples."""
     program = folder / "train.py"
     program.write_text(TRAIN)
     hotspan = str(Path(sys.executable).with_name("hotspan"))
