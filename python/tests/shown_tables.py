@@ -21,7 +21,7 @@ def scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
 def shown(value: Any, unit: str) -> str:
     """A value of a column with this unit."""
     if value is None:
-        return "–"
+        return "\N{EN DASH}"
     if isinstance(value, str):
         return value.strip()
     if unit == "ns":

@@ -14,9 +14,9 @@ export function Finding({ finding, to }: Properties) {
   const span = evidence.columns.findIndex((column) => column.key === "span");
   return (
     <article class="finding">
-      <h3>
+      <h2>
         {finding.title} <span class="quiet">{finding.rule}, {finding.confidence} confidence</span>
-      </h3>
+      </h2>
       <p>{finding.message}</p>
       <p>
         <strong>Fix:</strong> {finding.fix}

@@ -37,7 +37,7 @@ export function StackedBars({ table, onRow, title = table.title, row: rowName = 
           </li>
         ))}
       </ul>
-      <div class="scroll" tabIndex={0} role="region" aria-label={title}>
+      <div class="scroll" tabIndex={0} role="region" aria-label={`Chart: ${title}`}>
         <svg width={rows.length * width} height={HEIGHT + 16} role={onRow === undefined ? "img" : "group"} aria-label={`${title}: ${rows.length} bars, the longest ${duration(most)}`}>
           {rows.map((row, number) => {
             let top = HEIGHT;
