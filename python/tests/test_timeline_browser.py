@@ -1,4 +1,4 @@
-"""The timeline in a real browser: moved with keys, mouse and fingers, searched, selected; its numbers are the server's."""
+"""The timeline in a real browser: moved with keys, mouse and fingers, searched, selected, with the server's numbers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def test_links_lead_from_span_to_span(device: dict[str, Any], training: dict[str
     assert device["relation"] == "launched by"
     assert "launched" in device["backLinks"]
     assert training["relation"] == "backward"
-    assert training["linked"].startswith(("MeanBackward", "autograd::engine::evaluate_function: MeanBackward"))
+    assert training["linked"].startswith(
+        ("MeanBackward", "autograd::engine::evaluate_function: MeanBackward")
+    )
     assert "forward" in training["backLinks"]
 
 
