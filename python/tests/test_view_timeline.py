@@ -1,4 +1,4 @@
-"""The timeline of `hotspan view`: what is drawn is what was recorded, at every detail, of all or of a selected range."""
+"""The timeline of `hotspan view`: what is drawn is what was recorded, at every detail, of all or a selected range."""
 
 from __future__ import annotations
 
