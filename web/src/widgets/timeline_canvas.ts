@@ -113,7 +113,7 @@ export class Painter {
       if (place % 2 === 0 && step.end > scene.seen.from && step.begin < scene.seen.to) background.fill(band, Math.max(0, x(step.begin)), Math.max(0, x(step.end)));
     });
     const line = packed(220, 0.12, scene.dark ? 0.22 : 0.9);
-    const { first, step } = tickOf(scene.seen, scene.info.begin, this.width);
+    const { first, step } = tickOf(scene.seen, this.width);
     for (let time = first; time < scene.seen.to; time += step) background[x(time)] = line;
   }
 
