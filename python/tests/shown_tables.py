@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
@@ -10,11 +11,16 @@ SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"
 DRAWN = 200
 
 
+def fixed(value: float, digits: int) -> str:
+    """As JavaScript's toFixed writes it: of two that are equally near, the larger."""
+    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+
+
 def scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
     """With the largest unit it has one of."""
     for factor, name in steps:
         if abs(value) >= factor:
-            return f"{value / factor:.{1 if abs(value) / factor >= 100 else 3}f} {name}"
+            return f"{fixed(value / factor, 1 if abs(value) / factor >= 100 else 3)} {name}"
     return f"{value} {steps[-1][1]}"
 
 
@@ -29,10 +35,10 @@ def shown(value: Any, unit: str) -> str:
     if unit == "bytes":
         return scaled(value, SIZES)
     if unit == "percent":
-        return f"{value:.2f} %"
+        return f"{fixed(value, 2)} %"
     if unit == "count":
         return f"{value:,}".replace(",", " ")
-    return str(int(value)) if float(value).is_integer() else f"{value:.3f}"
+    return str(int(value)) if float(value).is_integer() else fixed(value, 3)
 
 
 def expected(table: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:

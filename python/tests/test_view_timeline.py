@@ -1,4 +1,4 @@
-"""The timeline of `hotspan view`: what is drawn is what was recorded, at every detail, of all of it or a selected range."""
+"""The timeline of `hotspan view`: what is drawn is what was recorded, at every detail, of all or a selected range."""
 
 from __future__ import annotations
 
@@ -233,8 +233,12 @@ def test_a_real_trace_is_drawn_whole(server: ViewServer, hotspan_command: Comman
 
 @pytest.mark.parametrize(
     "call",
-    ["tile?level=-5&index=1e300&tracks=0", "tile?level=99&index=-9e18&tracks=0,0,77,-1,x", "tile?level=52&index=9e18&tracks=0"],
-)  # fmt: skip
+    [
+        "tile?level=-5&index=1e300&tracks=0",
+        "tile?level=99&index=-9e18&tracks=0,0,77,-1,x",
+        "tile?level=52&index=9e18&tracks=0",
+    ],
+)
 def test_absurd_tiles_are_empty(server: ViewServer, call: str) -> None:
     status, _, _ = server.request(f"/{server.token}/api/run/0/{call}")
     assert status == 200

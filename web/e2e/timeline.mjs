@@ -122,6 +122,7 @@ try {
   await page.waitForFunction(() => location.hash.includes("table=operators"));
   await page.waitForSelector("section[aria-label='Selected range'] table [data-key=self_cpu_time_total]");
   seen.range = await place();
+  seen.columns = await page.$$eval("section[aria-label='Selected range'] th button", (all) => all.map((one) => one.dataset.key));
   seen.operators = await page.$$eval("section[aria-label='Selected range'] tbody tr", (rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
   await page.click("button[aria-label='Let go of the range']");
   await page.waitForSelector("section[aria-label='Selected range']", { state: "detached" });

@@ -113,7 +113,7 @@ export class Painter {
       if (place % 2 === 0 && step.end > scene.seen.from && step.begin < scene.seen.to) background.fill(band, Math.max(0, x(step.begin)), Math.max(0, x(step.end)));
     });
     const line = packed(220, 0.12, scene.dark ? 0.22 : 0.9);
-    const { first, step } = tickOf(scene.seen, scene.info.begin, this.width);
+    const { first, step } = tickOf(scene.seen, this.width);
     for (let time = first; time < scene.seen.to; time += step) background[x(time)] = line;
   }
 
@@ -197,20 +197,29 @@ export class Painter {
     if (track === null) return 0;
     const wide = this.background.length;
     const scale = wide / Math.max(1, scene.seen.to - scene.seen.from);
-    const height = shown.line.height - HEAD - 4;
+    const rows = Math.round((shown.line.height - HEAD - 4) * this.ratio);
     const span = Math.max(1e-9, track.most - track.least);
-    const colour = packed(185, 0.45, scene.dark ? 0.36 : 0.66);
     const { time, value } = tile;
+    const [x0, x1] = [Math.max(0, Math.floor((part.from - scene.seen.from) * scale)), Math.min(wide, Math.ceil((part.to - scene.seen.from) * scale))];
+    // How high each column is, then row by row: one write for each pixel.
+    const heights = new Uint16Array(Math.max(0, x1 - x0));
     let painted = 0;
     for (let place = 0; place < time.length; place++) {
-      const begins = Math.max(time[place] ?? 0, part.from);
       const ends = Math.min(time[place + 1] ?? part.to, part.to);
+      const begins = Math.max(time[place] ?? 0, part.from);
       if (ends < part.from || begins > part.to) continue;
-      const left = Math.max(0, Math.floor((begins - scene.seen.from) * scale));
-      const right = Math.min(wide, Math.max(left + 1, Math.floor((ends - scene.seen.from) * scale)));
-      const high = (((value[place] ?? 0) - track.least) / span) * height;
-      this.fill(left, shown.y + HEAD + height - high, right, Math.max(1 / this.ratio, high), colour, clip);
+      const left = Math.max(0, Math.floor((begins - scene.seen.from) * scale) - x0);
+      const right = Math.min(heights.length, Math.max(left + 1, Math.floor((ends - scene.seen.from) * scale) - x0));
+      const high = Math.max(1, Math.round((((value[place] ?? 0) - track.least) / span) * rows));
+      for (let column = left; column < right; column++) if ((heights[column] ?? 0) < high) heights[column] = high;
       painted += 1;
+    }
+    const colour = packed(185, 0.45, scene.dark ? 0.36 : 0.66);
+    const bottom = Math.round((shown.y + HEAD) * this.ratio) + rows;
+    const [first, last] = [Math.max(Math.round(clip * this.ratio), bottom - rows), Math.min(bottom, this.pixels.length / wide)];
+    for (let row = first; row < last; row++) {
+      const [start, least] = [row * wide + x0, bottom - row];
+      for (let column = 0; column < heights.length; column++) if ((heights[column] ?? 0) >= least) this.pixels[start + column] = colour;
     }
     return painted;
   }

@@ -17,11 +17,11 @@ const CHOSEN = "#e8710a";
 const ARROW = "#c2410c";
 
 /** The first tick of the ruler and the time between two: 1, 2 or 5 times a power of ten. */
-export function tickOf(seen: Range, origin: number, width: number): { first: number; step: number } {
+export function tickOf(seen: Range, width: number): { first: number; step: number } {
   const rough = (seen.to - seen.from) / Math.max(1, width / 110);
   const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough) ?? power * 10;
-  return { first: Math.ceil((seen.from - origin) / step) * step + origin, step };
+  return { first: Math.ceil(seen.from / step) * step, step };
 }
 
 export function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width: number, height: number, labels: readonly Label[]): void {
@@ -72,8 +72,8 @@ function drawRuler(context: CanvasRenderingContext2D, scene: Scene, x: (time: nu
   context.fillStyle = back ?? "";
   context.fillRect(0, 0, width, RULER - 1);
   context.fillStyle = quiet ?? "";
-  const { first, step } = tickOf(scene.seen, scene.info.begin, width);
-  for (let time = first; time < scene.seen.to; time += step) context.fillText(duration(time - scene.info.begin), x(time) + 3, 9);
+  const { first, step } = tickOf(scene.seen, width);
+  for (let time = first; time < scene.seen.to; time += step) context.fillText(duration(time), x(time) + 3, 9);
   context.fillStyle = text ?? "";
   for (const band of scene.info.steps) {
     if (band.end < scene.seen.from || band.begin > scene.seen.to) continue;
@@ -109,7 +109,9 @@ function drawArrow(context: CanvasRenderingContext2D, scene: Scene, arrow: Arrow
   const [left, right] = [x(arrow.from.begin), x(arrow.to.begin)];
   context.beginPath();
   context.moveTo(left, top);
-  context.bezierCurveTo((left + right) / 2, top, (left + right) / 2, bottom, right - 5, bottom);
+  // Between spans of one row it swings out, so that their names stay readable.
+  const swing = top === bottom ? ROW * 1.5 : 0;
+  context.bezierCurveTo((left + right) / 2, top + swing, (left + right) / 2, bottom + swing, right - 5, bottom);
   context.stroke();
   if (to === null) return;
   context.beginPath();
