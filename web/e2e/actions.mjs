@@ -132,7 +132,7 @@ const PERFETTO = `<!doctype html><script>addEventListener("message", (event) => 
 async function perfetto() {
   await context.route("https://ui.perfetto.dev/**", (route) => route.fulfill({ contentType: "text/html", body: PERFETTO }));
   await show(page, address, "operators", `?run=${recorded}`);
-  await page.click("summary");
+  await page.evaluate(() => { document.querySelector("details.menu").open = true; });
   const [other] = await Promise.all([context.waitForEvent("page"), page.click("text=Open in Perfetto")]);
   await other.waitForFunction(() => window.received !== undefined);
   const { title, bytes } = await other.evaluate(() => ({ title: window.received.title, bytes: [...new Uint8Array(window.received.buffer)] }));

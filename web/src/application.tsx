@@ -125,7 +125,7 @@ function Shown(props: { list: RunList }) {
           </select>
         </label>
         {note !== null && <span class="quiet">{note}</span>}
-        <HandOver run={run} parameters={place.parameters} />
+        <HandOver key={view.name} run={run} parameters={place.parameters} />
       </header>
       <nav class="views" aria-label="Views">
         {VIEWS.map((known, index) => (
