@@ -12,19 +12,21 @@ from typing import Any
 
 import pytest
 
-from test_view_browser import WEB, Command, number, pytestmark, server, traces  # noqa: F401  (fixtures, and when to skip)
+from test_view_browser import WEB, Command, number, pytestmark  # noqa: F401  (when to skip)
 from view_server import ViewServer
 
 
 @pytest.fixture(scope="module")
-def done(server: ViewServer, traces: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:  # noqa: F811
+def done(
+    viewed_server: ViewServer, viewed_traces: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
     """What came of it."""
     wanted = {
-        "recorded": number(server, "after.hotspan"),
-        "sampled": number(server, "run.hotspan"),
-        "file": str(traces / "train.py"),
+        "recorded": number(viewed_server, "after.hotspan"),
+        "sampled": number(viewed_server, "run.hotspan"),
+        "file": str(viewed_traces / "train.py"),
     }
-    command = ["node", "e2e/actions.mjs", server.address, str(tmp_path_factory.mktemp("downloads"))]
+    command = ["node", "e2e/actions.mjs", viewed_server.address, str(tmp_path_factory.mktemp("downloads"))]
     result = subprocess.run(
         command, cwd=WEB, input=json.dumps(wanted), capture_output=True, text=True, timeout=240, check=False
     )
@@ -63,12 +65,12 @@ def test_flame_graphs_are_searched_and_walked(done: dict[str, Any]) -> None:
     assert flame["canvases"] == 2
 
 
-def test_a_range_of_memory_has_its_own_tables(done: dict[str, Any], server: ViewServer) -> None:  # noqa: F811
+def test_a_range_of_memory_has_its_own_tables(done: dict[str, Any], viewed_server: ViewServer) -> None:
     memory = done["memory"]
     assert 0 < len(memory["part"]) < len(memory["all"])
     assert memory["reloaded"] == memory["part"]
     begin, end = int(memory["range"]["begin"]), int(memory["range"]["end"])
-    events = server.rows(f"run/{number(server, 'after.hotspan')}/memory", "events")
+    events = viewed_server.rows(f"run/{number(viewed_server, 'after.hotspan')}/memory", "events")
     inside = [
         row
         for row in events
@@ -92,11 +94,11 @@ def test_keys_choose_views_and_search(done: dict[str, Any]) -> None:
 
 def test_downloads_are_traces_of_the_range_or_the_whole(
     done: dict[str, Any],
-    traces: Path,  # noqa: F811
+    viewed_traces: Path,
     hotspan_command: Command,
 ) -> None:
     saved = done["downloads"]
-    info = json.loads(hotspan_command("info", traces / "after.hotspan", "--json").stdout)[0]
+    info = json.loads(hotspan_command("info", viewed_traces / "after.hotspan", "--json").stdout)[0]
 
     def spans(path: str) -> list[dict[str, Any]]:
         events = json.loads(gzip.decompress(Path(path).read_bytes()))["traceEvents"]
@@ -116,8 +118,8 @@ def test_downloads_are_traces_of_the_range_or_the_whole(
 
 def test_perfetto_is_handed_the_trace(
     done: dict[str, Any],
-    traces: Path,  # noqa: F811
+    viewed_traces: Path,
     hotspan_command: Command,
 ) -> None:
-    info = json.loads(hotspan_command("info", traces / "after.hotspan", "--json").stdout)[0]
+    info = json.loads(hotspan_command("info", viewed_traces / "after.hotspan", "--json").stdout)[0]
     assert done["perfetto"] == {"title": "after", "spans": info["spans"]}
