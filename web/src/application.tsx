@@ -7,13 +7,16 @@ import { size } from "./base/units";
 import type { Run, RunList } from "./data/api";
 import { isStatic, useAnswer } from "./data/server";
 import { Answer } from "./widgets/answer";
+import { HandOver } from "./widgets/hand_over";
 import { Changed } from "./widgets/changed";
 import { Advice } from "./views/advice";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
 import { Memory } from "./views/memory";
+import { Modules } from "./views/modules";
 import { Overview } from "./views/overview";
 import { Ranks } from "./views/ranks";
+import { Source } from "./views/source";
 import { Steps } from "./views/steps";
 import { tables } from "./views/tables";
 import { Timeline } from "./views/timeline";
@@ -39,19 +42,18 @@ const VIEWS: readonly [View, ...View[]] = [
       { name: "stacks", title: "Stack" },
       { name: "modules", title: "Module" },
       { name: "threads", title: "Thread" },
-    ]),
+    ], { chart: true }),
   },
   {
     name: "kernels",
     title: "Kernels",
-    Component: tables([
-      { name: "kernels", title: "Kernel" },
-      { name: "copies", title: "Copy" },
-      { name: "streams", title: "Stream" },
-    ]),
+    Component: tables([{ name: "kernels", title: "Kernel" }, { name: "streams", title: "Stream" }], { chart: true }),
   },
+  { name: "copies", title: "Copies", Component: tables([{ name: "copies", title: "Copy" }]) },
+  { name: "modules", title: "Modules", Component: Modules },
   { name: "gpu", title: "GPU", Component: tables([{ name: "gpu", title: "GPU" }]) },
-  { name: "functions", title: "Functions", Component: tables([{ name: "functions", title: "Function" }, { name: "lines", title: "Line" }]) },
+  { name: "functions", title: "Functions", Component: tables([{ name: "functions", title: "Function" }, { name: "lines", title: "Line" }], { chart: true, source: true }) },
+  { name: "source", title: "Source", Component: Source },
   { name: "flame", title: "Flame graph", Component: Flame },
   { name: "memory", title: "Memory", Component: Memory },
   { name: "ranks", title: "Distributed", Component: Ranks },
@@ -123,6 +125,7 @@ function Shown(props: { list: RunList }) {
           </select>
         </label>
         {note !== null && <span class="quiet">{note}</span>}
+        <HandOver run={run} parameters={place.parameters} />
       </header>
       <nav class="views" aria-label="Views">
         {VIEWS.map((known, index) => (

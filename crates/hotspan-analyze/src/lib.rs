@@ -13,10 +13,13 @@
 //! | [`lines`] | hits, time and memory of Python lines |
 //! | [`memory`] | how many bytes a span allocated and released |
 //! | [`mod@memory_blocks`] | allocations with their releases, and what they were used for |
+//! | [`memory_events`] | single allocations, and what operators allocated |
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
 //! | [`mod@process_memory`] | memory of processes over time |
 //! | [`flops`] | how many floating point operations an operator stands for |
 //! | [`functions`] | calls and time by function: pstats' tables |
+//! | [`module_tree`] | time by `nn.Module`, as a tree |
+//! | [`mod@source_lines`] | processor, device and memory by line of source |
 //! | [`averages`] | torch's `key_averages()` |
 //! | [`function_events`] | torch's `events()` |
 //! | [`table()`] | torch's `.table()`, as text |
@@ -68,7 +71,9 @@ pub mod lines;
 pub mod memory;
 pub mod memory_blocks;
 pub mod memory_category;
+pub mod memory_events;
 pub mod memory_timeline;
+pub mod module_tree;
 pub mod nesting;
 pub mod overview;
 pub mod process_memory;
@@ -78,6 +83,7 @@ pub mod report;
 pub mod roofline;
 pub mod runtime_calls;
 pub mod sampled;
+pub mod source_lines;
 pub mod steps;
 pub mod streams;
 pub mod summary;

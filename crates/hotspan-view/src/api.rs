@@ -12,11 +12,19 @@ macro_rules! answers {
             pub struct $name { $($(#[$field_doc])* pub $field: $kind,)* }
         )*
 
-        const ANSWERS: &[(&str, &[(&str, &str)])] = &[
+        /// Their names and fields.
+        pub(super) const ANSWERS: &[(&str, &[(&str, &str)])] = &[
             $((stringify!($name), &[$((stringify!($field), stringify!($kind)),)*]),)*
         ];
     };
 }
+
+mod views;
+
+pub use views::{
+    AdviceData, Curve, CurveLine, FindingData, FlameData, FlamePlace, FlameThread, SandwichData, SkippedData,
+    SourceData,
+};
 
 answers! {
     /// What went wrong.
@@ -83,97 +91,6 @@ answers! {
         unit: String,
         /// Whether it stands on the right.
         numeric: bool,
-    }
-    /// Advice.
-    AdviceData {
-        /// What was found, most gain first.
-        findings: Vec<FindingData>,
-        /// What could not be looked for.
-        skipped: Vec<SkippedData>,
-        /// What gains are a share of.
-        basis: String,
-    }
-    /// One finding.
-    FindingData {
-        /// The rule.
-        rule: String,
-        /// What the rule is about.
-        title: String,
-        /// What is wrong.
-        message: String,
-        /// What to do.
-        fix: String,
-        /// Where in the source.
-        source: Option<String>,
-        /// What it would gain, in nanoseconds.
-        gain: Option<i64>,
-        /// The same in percent.
-        gain_percent: Option<f64>,
-        /// How sure it is.
-        confidence: String,
-        /// The rows that prove it.
-        evidence: TableData,
-    }
-    /// Rules that could not look.
-    SkippedData {
-        /// What they lack.
-        need: String,
-        /// How to record it.
-        record: String,
-        /// The rules.
-        rules: Vec<String>,
-    }
-    /// Lines over time.
-    Curve {
-        /// What it shows.
-        title: String,
-        /// `bytes`, `percent`, `count` or empty.
-        unit: String,
-        /// When values changed.
-        times: Vec<i64>,
-        /// The lines.
-        lines: Vec<CurveLine>,
-    }
-    /// A line.
-    CurveLine {
-        /// What programs call it.
-        key: String,
-        /// What people call it.
-        title: String,
-        /// A value for each time.
-        values: Vec<i64>,
-    }
-    /// A call tree; parents come before their children.
-    FlameData {
-        /// What it is made of: `samples`, `calls` or `nothing`.
-        source: String,
-        /// The time of all of it.
-        total: i64,
-        /// How many nodes were too small to be sent.
-        hidden: u64,
-        /// The names and places nodes point to.
-        places: Vec<FlamePlace>,
-        /// The place of each node.
-        place: Vec<u32>,
-        /// The parent of each node; -1 for none.
-        parent: Vec<i64>,
-        /// The time of each node and all below it.
-        total_time: Vec<i64>,
-        /// Its own time.
-        own_time: Vec<i64>,
-        /// How many samples or calls ended there.
-        count: Vec<u64>,
-        /// How to record what would fill it.
-        record: String,
-    }
-    /// What a node of a call tree is.
-    FlamePlace {
-        /// The function or operator.
-        name: String,
-        /// Its file.
-        file: String,
-        /// The line it begins at; 0 where unknown.
-        line: u32,
     }
     /// What a timeline has.
     TimelineInfo {
@@ -366,7 +283,7 @@ pub fn typescript() -> String {
          // `HOTSPAN_WRITE=1 cargo test -p hotspan-view --test api_types`; do not edit.\n\n\
          export type Cell = string | number | null;\n",
     );
-    for (name, fields) in ANSWERS {
+    for (name, fields) in ANSWERS.iter().chain(views::ANSWERS) {
         out.push_str(&format!("\nexport interface {name} {{\n"));
         for (field, kind) in *fields {
             out.push_str(&format!("  {field}: {};\n", type_name(kind)));

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::StatusCode;
+use hotspan_analyze::CallTree;
 use hotspan_analyze::launch_calls::LaunchCalls;
 use hotspan_store::{Timestamp, Trace};
 use serde::Serialize;
@@ -14,6 +15,7 @@ use serde::Serialize;
 use crate::arrows::Arrows;
 use crate::catalogue::{Catalogue, stamp};
 use crate::error::Refusal;
+use crate::flame;
 use crate::timeline::Timeline;
 
 /// How many traces are kept in memory.
@@ -29,6 +31,7 @@ pub(crate) struct Opened {
     stamp: (u64, Duration),
     timeline: OnceLock<Timeline>,
     launches: OnceLock<LaunchCalls>,
+    tree: OnceLock<CallTree>,
     arrows: OnceLock<Arrows>,
     /// The stretch of it that was last asked for.
     part: Mutex<Option<Part>>,
@@ -46,6 +49,7 @@ impl Opened {
             stamp,
             timeline: OnceLock::new(),
             launches: OnceLock::new(),
+            tree: OnceLock::new(),
             arrows: OnceLock::new(),
             part: Mutex::default(),
             answers: Mutex::default(),
@@ -71,6 +75,11 @@ impl Opened {
     /// How the spans are drawn.
     pub(crate) fn timeline(&self) -> &Timeline {
         self.timeline.get_or_init(|| Timeline::of(&self.trace))
+    }
+
+    /// Which function called which.
+    pub(crate) fn tree(&self) -> &CallTree {
+        self.tree.get_or_init(|| flame::tree(&self.trace))
     }
 
     /// Which call launched what.

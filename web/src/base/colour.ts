@@ -48,3 +48,11 @@ export function part(index: number): string {
 export function prefersDark(): boolean {
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }
+
+/** Red for what takes longer than before, blue for what takes less: the more, the deeper. */
+export function changeColour(before: number, after: number, dark: boolean): string {
+  const change = (after - before) / Math.max(1, before, after);
+  const strength = Math.min(1, Math.abs(change));
+  const light = dark ? 30 + strength * 8 : 88 - strength * 26;
+  return `hsl(${change > 0 ? 8 : 215} ${Math.round(strength * (dark ? 60 : 85))}% ${Math.round(light)}%)`;
+}

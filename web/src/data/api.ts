@@ -46,62 +46,6 @@ export interface ColumnData {
   numeric: boolean;
 }
 
-export interface AdviceData {
-  findings: FindingData[];
-  skipped: SkippedData[];
-  basis: string;
-}
-
-export interface FindingData {
-  rule: string;
-  title: string;
-  message: string;
-  fix: string;
-  source: string | null;
-  gain: number | null;
-  gain_percent: number | null;
-  confidence: string;
-  evidence: TableData;
-}
-
-export interface SkippedData {
-  need: string;
-  record: string;
-  rules: string[];
-}
-
-export interface Curve {
-  title: string;
-  unit: string;
-  times: number[];
-  lines: CurveLine[];
-}
-
-export interface CurveLine {
-  key: string;
-  title: string;
-  values: number[];
-}
-
-export interface FlameData {
-  source: string;
-  total: number;
-  hidden: number;
-  places: FlamePlace[];
-  place: number[];
-  parent: number[];
-  total_time: number[];
-  own_time: number[];
-  count: number[];
-  record: string;
-}
-
-export interface FlamePlace {
-  name: string;
-  file: string;
-  line: number;
-}
-
 export interface TimelineInfo {
   begin: number;
   end: number;
@@ -210,4 +154,82 @@ export interface Hit {
   depth: number;
   begin: number;
   end: number;
+}
+
+export interface AdviceData {
+  findings: FindingData[];
+  skipped: SkippedData[];
+  basis: string;
+}
+
+export interface FindingData {
+  rule: string;
+  title: string;
+  message: string;
+  fix: string;
+  source: string | null;
+  gain: number | null;
+  gain_percent: number | null;
+  confidence: string;
+  evidence: TableData;
+}
+
+export interface SkippedData {
+  need: string;
+  record: string;
+  rules: string[];
+}
+
+export interface Curve {
+  title: string;
+  unit: string;
+  times: number[];
+  lines: CurveLine[];
+}
+
+export interface CurveLine {
+  key: string;
+  title: string;
+  values: number[];
+}
+
+export interface FlameData {
+  source: string;
+  total: number;
+  hidden: number;
+  places: FlamePlace[];
+  place: number[];
+  parent: number[];
+  total_time: number[];
+  own_time: number[];
+  count: number[];
+  begin: number[];
+  before: number[];
+  threads: FlameThread[];
+  record: string;
+}
+
+export interface FlamePlace {
+  name: string;
+  file: string;
+  line: number;
+  own: number;
+  total: number;
+}
+
+export interface FlameThread {
+  id: number;
+  name: string;
+  count: number;
+}
+
+export interface SandwichData {
+  callers: FlameData;
+  callees: FlameData;
+}
+
+export interface SourceData {
+  file: string;
+  lines: string[];
+  changed: boolean;
 }
