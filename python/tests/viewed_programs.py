@@ -49,7 +49,7 @@ else:
 
 
 def record(folder: Path) -> None:
-    """Makes `before.hotspan` and `after.hotspan`, with stacks, modules, shapes and memory; `run.hotspan` has samples."""
+    """Makes `before.hotspan` and `after.hotspan`, with stacks, modules, shapes, memory; `run.hotspan` has samples."""
     program = folder / "train.py"
     program.write_text(TRAIN)
     hotspan = str(Path(sys.executable).with_name("hotspan"))
