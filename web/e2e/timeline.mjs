@@ -46,8 +46,12 @@ try {
   await page.keyboard.up("Control");
   seen.drag = await moved(async () => {
     await page.mouse.down();
+    await page.mouse.move(middle + 100, below, { steps: 4 });
+    // A pause, in which the address is written.
+    await page.waitForTimeout(400);
     await page.mouse.move(middle + 200, below, { steps: 4 });
     await page.mouse.up();
+    await page.waitForTimeout(400);
   });
   await page.reload();
   await ready();

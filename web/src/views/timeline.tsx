@@ -11,7 +11,7 @@ import { SpanCard } from "../widgets/span_card";
 import type { Arrow, Found, Mark, Range } from "../widgets/timeline_canvas";
 import { KeyHelp, useKeys } from "../widgets/timeline_keys";
 import { arrange, foldedAtFirst, HEAD, lineAt, type Arrangement } from "../widgets/timeline_layout";
-import { listen } from "../widgets/timeline_pointer";
+import { listen, type Gestures } from "../widgets/timeline_pointer";
 import { SearchField, useSearch } from "../widgets/timeline_search";
 import { Stage } from "../widgets/timeline_stage";
 import { TrackList } from "../widgets/track_list";
@@ -131,34 +131,41 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     };
   }, [info, run.id]);
 
+  // A gesture goes on while the address changes, so listeners stay and what they call is looked up.
+  const gestures = useRef<Gestures | null>(null);
+  gestures.current = {
+    select: (range, done) => {
+      setSelecting(done ? null : range);
+      if (done) select(range);
+    },
+    hover: (point) => {
+      const found = point === null ? null : (stage.current?.at(point.x, point.y) ?? null);
+      setHover(found === null || point === null ? null : { found, ...point });
+    },
+    click: (x, y) => {
+      if (stage.current === null) return;
+      const { scene, painter } = stage.current;
+      const shown = lineAt(scene.layout, scene.scroll, painter.height, y);
+      if (shown !== null && y < shown.y + HEAD) {
+        if (shown.line.track === null) close(shown.line.group);
+        else if (x > painter.width - PIN_WIDTH) pin(shown.line.track.id);
+        else fold(shown.line.track.id);
+        return;
+      }
+      const hit = stage.current.at(x, y);
+      if (hit === null || hit.value !== null) return;
+      if (hit.count > 1) reveal(hit);
+      else choose(hit);
+    },
+  };
   useEffect(() => {
-    if (stage.current === null || canvas.current === null) return;
-    return listen(stage.current, scroller.current ?? canvas.current, {
-      select: (range, done) => {
-        setSelecting(done ? null : range);
-        if (done) select(range);
-      },
-      hover: (point) => {
-        const found = point === null ? null : (stage.current?.at(point.x, point.y) ?? null);
-        setHover(found === null || point === null ? null : { found, ...point });
-      },
-      click: (x, y) => {
-        if (stage.current === null) return;
-        const { scene, painter } = stage.current;
-        const shown = lineAt(scene.layout, scene.scroll, painter.height, y);
-        if (shown !== null && y < shown.y + HEAD) {
-          if (shown.line.track === null) close(shown.line.group);
-          else if (x > painter.width - PIN_WIDTH) pin(shown.line.track.id);
-          else fold(shown.line.track.id);
-          return;
-        }
-        const hit = stage.current.at(x, y);
-        if (hit === null || hit.value !== null) return;
-        if (hit.count > 1) reveal(hit);
-        else choose(hit);
-      },
+    if (stage.current === null || scroller.current === null) return;
+    return listen(stage.current, scroller.current, {
+      select: (range, done) => gestures.current?.select(range, done),
+      hover: (point) => gestures.current?.hover(point),
+      click: (x, y) => gestures.current?.click(x, y),
     });
-  }, [info, run.id, props.change]);
+  }, [info, run.id]);
 
   // Going back or forward in the history changes the address and nothing else.
   useEffect(() => {
