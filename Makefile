@@ -59,6 +59,7 @@ bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; 
 	$(BIN)/python bench/calls.py
 	$(BIN)/python bench/native.py
 	$(BIN)/python bench/run_overhead.py
+	$(BIN)/python bench/view.py
 
 .PHONY: dev
 dev: $(STAMPS)/tools web ## Build hotspan and install it, editable, into .venv

@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from view_server import ViewServer
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHARED_TRACES = REPOSITORY.parent / "shared" / "traces"
@@ -62,3 +64,23 @@ def complete(name: str, start: float, duration: float, **fields: Any) -> dict[st
     """A complete event; `cat`, `pid`, `tid` and `args` may be given."""
     event = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": duration}
     return {**event, **fields}
+
+
+@pytest.fixture(scope="session")
+def viewed_traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of traces recorded for the dashboard, and one whose names are markup."""
+    from test_view import device_events
+    from viewed_programs import record
+
+    folder = tmp_path_factory.mktemp("viewed")
+    record(folder)
+    hostile = {"schemaVersion": 1, "traceEvents": device_events(6)}
+    (folder / "hostile.json").write_text(json.dumps(hostile))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def viewed_server(viewed_traces: Path) -> Iterator[ViewServer]:
+    """`hotspan view` on that folder."""
+    with ViewServer(viewed_traces) as running:
+        yield running

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -101,44 +98,12 @@ def test_advice_is_that_of_the_command_line(
     assert told == [(finding["rule"], finding["message"]) for finding in printed]
 
 
-@pytest.mark.parametrize("width", [1, 13, 100_000])
-def test_every_span_of_a_range_is_drawn_or_counted(server: ViewServer, width: int) -> None:
-    info = server.api("run/0/timeline")
-    ids = ",".join(str(track["id"]) for track in info["tracks"])
-    begin, end = 0, 1_500_000
-    answer = server.api(f"run/0/spans?from={begin}&to={end}&width={width}&tracks={ids}")
-    drawn = sum(sum(track["count"]) for track in answer["tracks"])
-    events = device_events()
-    expected = sum(e["ts"] * 1000 <= end and (e["ts"] + e["dur"]) * 1000 >= begin for e in events)
-    if width == 100_000:
-        assert drawn == expected == sum(len(track["begin"]) for track in answer["tracks"])
-    else:
-        assert drawn >= expected
-    for track in answer["tracks"]:
-        lanes: dict[int, list[tuple[int, int]]] = {}
-        for lane, first, last in zip(track["depth"], track["begin"], track["end"], strict=True):
-            lanes.setdefault(lane, []).append((first, last))
-        for spans in lanes.values():
-            assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
-
-
 def test_a_selected_range_has_its_own_table(server: ViewServer) -> None:
     table = server.api("run/0/within?from=100000&to=200000")
     rows = {row[0]: row[2:] for row in table["rows"]}
     # 50 to 250 us and 110 to 360 us, cut to 100 to 200 us.
     assert rows["aten::mm"] == [1, 100_000, 100_000]
     assert rows["kernel<0>"] == [1, 90_000, 90_000]
-
-
-def test_a_span_knows_what_launched_it(server: ViewServer) -> None:
-    hits = server.api("run/0/search?text=KERNEL%3C1")
-    assert hits["total"] == 4
-    details = server.api(f"run/0/span/{hits['hits'][0]['span']}")
-    assert details["name"] == "kernel<1>"
-    assert {arg["key"]: arg["value"] for arg in details["args"]}["stream"] == "7"
-    assert [(link["relation"], link["name"]) for link in details["linked"]] == [
-        ("launched by", "cudaLaunchKernel")
-    ]
 
 
 def test_the_flame_graph_adds_up(server: ViewServer) -> None:
@@ -207,47 +172,6 @@ def test_only_this_machine_can_connect(server: ViewServer) -> None:
         pytest.skip("this machine has no other address")
     with pytest.raises(OSError):
         socket.create_connection((outside, server.port), timeout=2)
-
-
-def test_many_requests_and_a_client_that_never_reads(server: ViewServer) -> None:
-    deaf = socket.create_connection(("127.0.0.1", server.port))
-    line = f"GET /{server.token}/api/run/0/table/operators HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n"
-    try:
-        deaf.sendall(line.encode() * 50)
-        with ThreadPoolExecutor(32) as pool:
-            answers = list(pool.map(lambda _: server.api("run/0/table/operators"), range(500)))
-        assert all(answer == answers[0] for answer in answers)
-    finally:
-        deaf.close()
-
-
-def test_bad_files_are_told_and_the_server_stays_up(trace: Path, tmp_path: Path) -> None:
-    (tmp_path / "broken.json").write_text("this is no trace")
-    shutil.copy(trace, tmp_path / "good.json")
-    with ViewServer(tmp_path) as server:
-        ids = {run["file"]: run["id"] for run in server.api("runs")["runs"]}
-        problem = server.api(f"run/{ids['broken.json']}/table/operators", status=422)
-        assert "broken.json" in problem["message"]
-        good = f"run/{ids['good.json']}/table/quality"
-        before = server.api(good)
-        # It grows while it is shown.
-        (tmp_path / "good.json").write_text(json.dumps({"traceEvents": device_events(9)}))
-        assert server.api(good) != before
-        # A new one appears, an old one goes.
-        shutil.copy(trace, tmp_path / "later.json")
-        assert "later.json" in [run["file"] for run in server.api("runs")["runs"]]
-        (tmp_path / "good.json").unlink()
-        assert "good.json" in server.api(good, status=410)["message"]
-        assert server.process.poll() is None
-
-
-def test_a_folder_of_a_thousand_traces_is_listed(trace: Path, tmp_path: Path) -> None:
-    for number in range(1000):
-        (tmp_path / f"w.{number}.pt.trace.json").hardlink_to(trace)
-    with ViewServer(tmp_path) as server:
-        runs = server.api("runs")["runs"]
-        assert len(runs) == 1000
-        assert server.rows(f"run/{runs[-1]['id']}/table/kernels")
 
 
 def test_a_path_that_is_not_there_is_told(tmp_path: Path, hotspan_command: Command) -> None:

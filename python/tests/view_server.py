@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+
+class Tile:
+    """What is drawn of some tracks."""
+
+    def __init__(self, head: dict[str, Any], columns: memoryview) -> None:
+        """Gives each lane its rectangles, and each counter its values."""
+        self.looks = head["looks"]
+        count = sum(sum(track["lanes"]) for track in head["tracks"])
+        values = sum(counter["count"] for counter in head["counters"])
+        begin, end, time, value, span, look, stands_for = struct.unpack_from(
+            "<" + "".join(f"{many * size}s" for many, size in
+            ((count, 8), (count, 8), (values, 8), (values, 8), (count, 4), (count, 4), (count, 4))),
+            columns,
+        )  # fmt: skip
+        wide = [struct.unpack(f"<{len(column) // 8}d", column) for column in (begin, end, time, value)]
+        narrow = [struct.unpack(f"<{len(column) // 4}I", column) for column in (span, look, stands_for)]
+        rectangles = iter(list(zip(wide[0], wide[1], *narrow, strict=True)))
+        points = iter(list(zip(wide[2], wide[3], strict=True)))
+        self.lanes = {
+            track["id"]: [list(itertools.islice(rectangles, many)) for many in track["lanes"]]
+            for track in head["tracks"]
+        }
+        self.counters = {
+            counter["id"]: list(itertools.islice(points, counter["count"])) for counter in head["counters"]
+        }
 
 
 class ViewServer:
@@ -59,6 +87,15 @@ class ViewServer:
         got, _, body = self.request(f"/{self.token}/api/{call}")
         assert got == status, (got, body)
         return json.loads(body)
+
+    def tile(self, run: int, level: int, index: int, tracks: list[int]) -> Tile:
+        """A tile of the timeline, taken apart as crates/hotspan-view/src/timeline/tile.rs says."""
+        wanted = ",".join(map(str, tracks))
+        call = f"/{self.token}/api/run/{run}/tile?level={level}&index={index}&tracks={wanted}"
+        status, headers, body = self.request(call)
+        assert (status, headers["Content-Type"]) == (200, "application/octet-stream")
+        (length,) = struct.unpack_from("<I", body)
+        return Tile(json.loads(body[8 : 8 + length]), memoryview(body)[8 + length :])
 
     def rows(self, call: str, key: str | None = None) -> list[dict[str, Any]]:
         """The rows of a table as the command line prints them: one object for each."""

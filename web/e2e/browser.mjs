@@ -7,11 +7,11 @@ import { chromium } from "playwright-core";
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 /** A page, and what it complained about. */
-export async function open(address, { width = 1280, height = 800, dark = false } = {}) {
+export async function open(address, { width = 1280, height = 800, dark = false, more = [] } = {}) {
   const context = await chromium.launchPersistentContext(mkdtempSync(join(tmpdir(), "hotspan-e2e-")), {
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     headless: true,
-    args: ARGUMENTS,
+    args: [...ARGUMENTS, ...more],
     viewport: { width, height },
     colorScheme: dark ? "dark" : "light",
   });
@@ -31,9 +31,16 @@ export async function open(address, { width = 1280, height = 800, dark = false }
   return { page, context, complaints };
 }
 
+/** Waits until nothing is loading, after what was asked for has been drawn. */
+export async function settled(page) {
+  await page.waitForSelector("main");
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  await page.waitForFunction(() => document.querySelector(".waiting") === null);
+}
+
 /** Goes to a view and waits until it has loaded. */
 export async function show(page, address, view, parameters = "") {
   await page.goto(`${address}#/${view}${parameters}`);
-  await page.waitForSelector("main");
-  await page.waitForFunction(() => document.querySelector(".waiting") === null);
+  await page.waitForFunction((name) => document.querySelector(".views a[aria-current]")?.hash.split("?")[0] === `#/${name}` || document.querySelector("main .empty") !== null, view);
+  await settled(page);
 }

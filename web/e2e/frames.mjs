@@ -1,29 +1,54 @@
-// Measures the timeline: from opening the page to spans on the screen, and the time of frames while moving and zooming.
-// Usage: node e2e/frames.mjs ADDRESS
+// Measures a timeline in Chromium: from opening the page to spans on the screen, and the time of frames while it is moved and zoomed.
+// The frame rate is not limited, so the time between two frames is what a frame costs: script, painting and composing.
+// Usage: node e2e/frames.mjs [READY]   READY is a selector that appears with the picture; ours when left out.
+// The browser is started first, then the address is read from the standard input: who starts the server can take the time from there.
+// Prints "browser", then "painted", then the figures as JSON.
+import { createInterface } from "node:readline";
 import { open } from "./browser.mjs";
 
-const address = process.argv[2];
-const { page, context } = await open(address);
-const begun = performance.now();
-await page.goto(`${address}#/timeline`);
-await page.waitForFunction(() => Number(document.querySelector("canvas")?.dataset.spans) > 0, undefined, { timeout: 300_000 });
-const first = performance.now() - begun;
-await page.focus("canvas");
-await page.evaluate(() => {
-  window.frames_ms = [];
-  let last = performance.now();
-  const frame = (now) => {
-    window.frames_ms.push(now - last);
-    last = now;
-    requestAnimationFrame(frame);
-  };
-  requestAnimationFrame(frame);
-});
-for (const key of "wwwddddaaaasswwwwddddssss") {
-  await page.keyboard.press(key);
-  await page.waitForTimeout(50);
-}
-const times = (await page.evaluate(() => window.frames_ms)).sort((left, right) => left - right);
-const at = (share) => Number((times[Math.floor(times.length * share)] ?? 0).toFixed(1));
+const [ready = "canvas[data-state=ready]"] = process.argv.slice(2);
+const UNLIMITED = ["--disable-frame-rate-limit", "--disable-gpu-vsync"];
+const PATIENCE = 150_000;
+const { page, context } = await open("http://127.0.0.1/", { more: UNLIMITED });
+console.log("browser");
+const address = await new Promise((read) => createInterface(process.stdin).once("line", read));
+await page.goto(address);
+await page.waitForSelector(ready, { timeout: PATIENCE });
+console.log("painted");
+await page.waitForTimeout(2000);
+
+/** Runs in the page: turns the wheel with every frame, first around the middle, then across, and notes the time of each frame. */
+const ride = async () => {
+  const [x, y] = [innerWidth * 0.55, innerHeight * 0.45];
+  const times = [];
+  const turn = (options) => document.elementFromPoint(x, y)?.dispatchEvent(new WheelEvent("wheel", { clientX: x, clientY: y, bubbles: true, cancelable: true, ...options }));
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const moves = [
+    [160, { deltaY: -12, ctrlKey: true }],
+    [160, { deltaX: 25 }],
+    [160, { deltaX: -35 }],
+    [80, { deltaY: 12, ctrlKey: true }],
+    [120, { deltaX: 60 }],
+    [120, { deltaY: 12, ctrlKey: true }],
+  ];
+  let last = await frame();
+  for (const [count, options] of moves) {
+    for (let turns = 0; turns < count; turns++) {
+      turn(options);
+      const now = await frame();
+      times.push(now - last);
+      last = now;
+    }
+  }
+  const scripts = performance.getEntriesByName("timeline frame").map((entry) => entry.duration);
+  return { times, scripts };
+};
+const { times, scripts } = await page.evaluate(ride);
+const figures = (list) => {
+  const sorted = list.toSorted((left, right) => left - right);
+  const at = (share) => Number((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(2));
+  return { count: sorted.length, p50_ms: at(0.5), p95_ms: at(0.95), longest_ms: at(1) };
+};
 await context.close();
-console.log(JSON.stringify({ first_spans_ms: Math.round(first), frames: times.length, p50_ms: at(0.5), p95_ms: at(0.95), longest_ms: at(0.999) }));
+console.log(JSON.stringify({ frames: figures(times), scripts: figures(scripts) }));
+process.exit(0);

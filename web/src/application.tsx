@@ -7,12 +7,16 @@ import { size } from "./base/units";
 import type { Run, RunList } from "./data/api";
 import { isStatic, useAnswer } from "./data/server";
 import { Answer } from "./widgets/answer";
+import { HandOver } from "./widgets/hand_over";
+import { Changed } from "./widgets/changed";
 import { Advice } from "./views/advice";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
 import { Memory } from "./views/memory";
+import { Modules } from "./views/modules";
 import { Overview } from "./views/overview";
 import { Ranks } from "./views/ranks";
+import { Source } from "./views/source";
 import { Steps } from "./views/steps";
 import { tables } from "./views/tables";
 import { Timeline } from "./views/timeline";
@@ -38,19 +42,18 @@ const VIEWS: readonly [View, ...View[]] = [
       { name: "stacks", title: "Stack" },
       { name: "modules", title: "Module" },
       { name: "threads", title: "Thread" },
-    ]),
+    ], { chart: true }),
   },
   {
     name: "kernels",
     title: "Kernels",
-    Component: tables([
-      { name: "kernels", title: "Kernel" },
-      { name: "copies", title: "Copy" },
-      { name: "streams", title: "Stream" },
-    ]),
+    Component: tables([{ name: "kernels", title: "Kernel" }, { name: "streams", title: "Stream" }], { chart: true }),
   },
+  { name: "copies", title: "Copies", Component: tables([{ name: "copies", title: "Copy" }]) },
+  { name: "modules", title: "Modules", Component: Modules },
   { name: "gpu", title: "GPU", Component: tables([{ name: "gpu", title: "GPU" }]) },
-  { name: "functions", title: "Functions", Component: tables([{ name: "functions", title: "Function" }, { name: "lines", title: "Line" }]) },
+  { name: "functions", title: "Functions", Component: tables([{ name: "functions", title: "Function" }, { name: "lines", title: "Line" }], { chart: true, source: true }) },
+  { name: "source", title: "Source", Component: Source },
   { name: "flame", title: "Flame graph", Component: Flame },
   { name: "memory", title: "Memory", Component: Memory },
   { name: "ranks", title: "Distributed", Component: Ranks },
@@ -92,8 +95,11 @@ function title(run: Run): string {
 
 function Shown(props: { list: RunList }) {
   const place = usePlace();
+  const [round, setRound] = useState(0);
   const { runs, note } = props.list;
-  const run = runs.find((known) => String(known.id) === place.parameters["run"]) ?? runs[0];
+  const wanted = runs.find((known) => String(known.id) === place.parameters["run"]);
+  const gone = place.parameters["run"] !== undefined && wanted === undefined;
+  const run = wanted ?? runs[0];
   const view = VIEWS.find((known) => known.name === place.view) ?? VIEWS[0];
   const choose = (name: string) => go(name, run === undefined ? {} : { run: String(run.id) });
   useKeys(choose);
@@ -119,6 +125,7 @@ function Shown(props: { list: RunList }) {
           </select>
         </label>
         {note !== null && <span class="quiet">{note}</span>}
+        <HandOver key={view.name} run={run} parameters={place.parameters} />
       </header>
       <nav class="views" aria-label="Views">
         {VIEWS.map((known, index) => (
@@ -129,7 +136,17 @@ function Shown(props: { list: RunList }) {
       </nav>
       <main>
         <h1 class="hidden">{view.title}</h1>
-        <view.Component key={`${view.name} ${run.id}`} run={run} runs={runs} parameters={place.parameters} change={change} to={to} />
+        {gone ? (
+          <div class="problem" role="alert">
+            <p>The trace that was shown here is no longer in the folder.</p>
+            <p class="quiet">It may have been moved or deleted. Choose another one above.</p>
+          </div>
+        ) : (
+          <>
+            <Changed run={run} onReload={() => setRound(round + 1)} />
+            <view.Component key={`${view.name} ${run.id} ${round}`} run={run} runs={runs} parameters={place.parameters} change={change} to={to} />
+          </>
+        )}
       </main>
     </>
   );

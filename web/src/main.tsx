@@ -3,6 +3,7 @@
 import { render } from "preact";
 import { Application } from "./application";
 import "./style.css";
+import "./views.css";
 
 const root = document.getElementById("app");
 if (root !== null) render(<Application />, root);

@@ -2,13 +2,24 @@
 //!
 //! Samples say it best and are taken where there are some. Without them the spans of the host do: Python functions, operators
 //! and annotations, nested as they ran, below the recorded call stack of an operator where it has one.
+//!
+//! `show` prints a tree, `sandwich` turns it around one function, `compare` lays two over each other; `time_order` adds nothing up.
+
+mod compare;
+mod sandwich;
+mod show;
+mod time_order;
 
 use hashbrown::HashMap;
 use hotspan_store::{Duration, FrameKind, SampleState, SpanId, StackId, Trace, TrackId};
 
 use crate::events::{Events, Role};
 use crate::nesting::Nesting;
-use crate::report::tree::{Tree, TreeRow};
+
+pub use compare::{ComparedNode, compare_trees};
+pub use sandwich::{FunctionTime, Sandwich};
+pub use show::ShowOptions;
+pub use time_order::{TimedCall, TimedThread, time_order, timed_threads};
 
 /// What tells two nodes under one parent apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +102,7 @@ pub fn call_tree(trace: &Trace, options: &TreeOptions) -> CallTree {
     builder.finish()
 }
 
+/// A tree that grows.
 #[derive(Debug)]
 struct TreeBuilder {
     nodes: Vec<Node>,
@@ -271,81 +283,12 @@ pub fn is_library(file: &str) -> bool {
     installed.iter().any(|part| file.contains(part)) || file.starts_with("<frozen ")
 }
 
-/// What of a tree is shown.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ShowOptions {
-    /// Show the insides of libraries too.
-    pub all: bool,
-    /// Leave out what took less than this share of the whole, in percent.
-    pub least_share: f64,
-    /// Leave out what lies deeper than this; 0 shows all.
-    pub depth: usize,
-}
-
-impl Default for ShowOptions {
-    fn default() -> Self {
-        Self { all: false, least_share: 1.0, depth: 0 }
-    }
-}
-
-impl CallTree {
-    /// How the tree looks. Of calls within libraries only the first is shown, and below it where they came back to the program.
-    #[must_use]
-    pub fn report(&self, options: &ShowOptions) -> Tree {
-        let what = match self.source {
-            TreeSource::Samples => "samples",
-            TreeSource::Spans => "calls",
-            TreeSource::Nothing => "samples or calls",
-        };
-        let title = format!("{} in {} {what}", self.total, self.count);
-        let mut rows = Vec::new();
-        let mut open: Vec<(usize, usize)> = self.roots.iter().rev().map(|&root| (root, 0)).collect();
-        while let Some((index, depth)) = open.pop() {
-            let node = &self.nodes[index];
-            let share =
-                if self.total.0 == 0 { 0.0 } else { node.total.0 as f64 * 100.0 / self.total.0 as f64 };
-            if share < options.least_share || (options.depth > 0 && depth >= options.depth) {
-                continue;
-            }
-            let (shown, hidden) = self.shown_below(index, options.all);
-            let place = match (node.place.file.as_str(), node.place.line) {
-                ("", _) => String::new(),
-                (file, 0) => file.to_owned(),
-                (file, line) => format!("{file}:{line}"),
-            };
-            let label = node.place.name.clone();
-            rows.push(TreeRow { depth, label, place, total: node.total, own: node.own, share, hidden });
-            open.extend(shown.into_iter().rev().map(|child| (child, depth + 1)));
-        }
-        Tree { title, rows }
-    }
-
-    /// The children of a node that are shown, and how many nodes were passed over.
-    fn shown_below(&self, index: usize, all: bool) -> (Vec<usize>, usize) {
-        let node = &self.nodes[index];
-        if all || !is_library(&node.place.file) {
-            return (node.children.clone(), 0);
-        }
-        let (mut shown, mut hidden) = (Vec::new(), 0);
-        let mut open = node.children.clone();
-        while let Some(child) = open.pop() {
-            if is_library(&self.nodes[child].place.file) {
-                hidden += 1;
-                open.extend(&self.nodes[child].children);
-            } else {
-                shown.push(child);
-            }
-        }
-        shown.sort_unstable_by_key(|&child| (std::cmp::Reverse(self.nodes[child].total), child));
-        (shown, hidden)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use hotspan_store::{EventRow, FrameRow, Ident, SampleRow, SpanRow, Timestamp, TraceBuilder};
 
     use super::*;
+    use crate::report::tree::Tree;
 
     /// Each stack outermost first: names with their files, the line, and how many samples of 10 ns.
     fn sampled(stacks: &[(&[(&str, &str)], i64)]) -> Trace {

@@ -13,16 +13,20 @@
 //! | [`lines`] | hits, time and memory of Python lines |
 //! | [`memory`] | how many bytes a span allocated and released |
 //! | [`mod@memory_blocks`] | allocations with their releases, and what they were used for |
+//! | [`memory_events`] | single allocations, and what operators allocated |
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
 //! | [`mod@process_memory`] | memory of processes over time |
 //! | [`flops`] | how many floating point operations an operator stands for |
 //! | [`functions`] | calls and time by function: pstats' tables |
+//! | [`module_tree`] | time by `nn.Module`, as a tree |
+//! | [`mod@source_lines`] | processor, device and memory by line of source |
 //! | [`averages`] | torch's `key_averages()` |
 //! | [`function_events`] | torch's `events()` |
 //! | [`table()`] | torch's `.table()`, as text |
 //! | [`mod@kernels`] | device time by kernel |
 //! | [`mod@overview`] | the report of a whole program |
 //! | [`intervals`] | arithmetic on sets of time |
+//! | [`mod@busy_curve`] | how busy a device was over time |
 //! | [`device_work`] | what each device does when: compute, communicate, copy |
 //! | [`launch_calls`], [`runtime_calls`] | which call gave a device its work, and what a call is for |
 //! | [`host_activity`] | what the host does, as far as it matters to a device |
@@ -46,6 +50,7 @@
 
 pub mod advice;
 pub mod averages;
+pub mod busy_curve;
 pub mod call_tree;
 pub mod copies;
 pub mod device_work;
@@ -66,7 +71,9 @@ pub mod lines;
 pub mod memory;
 pub mod memory_blocks;
 pub mod memory_category;
+pub mod memory_events;
 pub mod memory_timeline;
+pub mod module_tree;
 pub mod nesting;
 pub mod overview;
 pub mod process_memory;
@@ -76,6 +83,7 @@ pub mod report;
 pub mod roofline;
 pub mod runtime_calls;
 pub mod sampled;
+pub mod source_lines;
 pub mod steps;
 pub mod streams;
 pub mod summary;

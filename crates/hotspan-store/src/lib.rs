@@ -26,6 +26,7 @@
 
 pub mod args;
 mod arrow;
+mod between;
 mod builder;
 mod category;
 mod equal;

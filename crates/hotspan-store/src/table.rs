@@ -149,6 +149,12 @@ macro_rules! table {
                 0 $(+ self.$column.inner().capacity())*
             }
 
+            /// A copy of these rows.
+            #[allow(dead_code, reason = "not every table needs every way in and out")]
+            pub(crate) fn gather(&self, rows: &[usize]) -> Self {
+                Self { $($column: rows.iter().map(|&row| self.$column[row]).collect::<Vec<_>>().into(),)* }
+            }
+
             /// The fields of the file's schema.
             pub(crate) fn fields() -> Vec<arrow_schema::Field> {
                 use arrow_array::types::ArrowPrimitiveType;

@@ -12,11 +12,19 @@ macro_rules! answers {
             pub struct $name { $($(#[$field_doc])* pub $field: $kind,)* }
         )*
 
-        const ANSWERS: &[(&str, &[(&str, &str)])] = &[
+        /// Their names and fields.
+        pub(super) const ANSWERS: &[(&str, &[(&str, &str)])] = &[
             $((stringify!($name), &[$((stringify!($field), stringify!($kind)),)*]),)*
         ];
     };
 }
+
+mod views;
+
+pub use views::{
+    AdviceData, Curve, CurveLine, FindingData, FlameData, FlamePlace, FlameThread, SandwichData, SkippedData,
+    SourceData,
+};
 
 answers! {
     /// What went wrong.
@@ -84,104 +92,15 @@ answers! {
         /// Whether it stands on the right.
         numeric: bool,
     }
-    /// Advice.
-    AdviceData {
-        /// What was found, most gain first.
-        findings: Vec<FindingData>,
-        /// What could not be looked for.
-        skipped: Vec<SkippedData>,
-        /// What gains are a share of.
-        basis: String,
-    }
-    /// One finding.
-    FindingData {
-        /// The rule.
-        rule: String,
-        /// What the rule is about.
-        title: String,
-        /// What is wrong.
-        message: String,
-        /// What to do.
-        fix: String,
-        /// Where in the source.
-        source: Option<String>,
-        /// What it would gain, in nanoseconds.
-        gain: Option<i64>,
-        /// The same in percent.
-        gain_percent: Option<f64>,
-        /// How sure it is.
-        confidence: String,
-        /// The rows that prove it.
-        evidence: TableData,
-    }
-    /// Rules that could not look.
-    SkippedData {
-        /// What they lack.
-        need: String,
-        /// How to record it.
-        record: String,
-        /// The rules.
-        rules: Vec<String>,
-    }
-    /// Lines over time.
-    Curve {
-        /// What it shows.
-        title: String,
-        /// `bytes`, `percent`, `count` or empty.
-        unit: String,
-        /// When values changed.
-        times: Vec<i64>,
-        /// The lines.
-        lines: Vec<CurveLine>,
-    }
-    /// A line.
-    CurveLine {
-        /// What programs call it.
-        key: String,
-        /// What people call it.
-        title: String,
-        /// A value for each time.
-        values: Vec<i64>,
-    }
-    /// A call tree; parents come before their children.
-    FlameData {
-        /// What it is made of: `samples`, `calls` or `nothing`.
-        source: String,
-        /// The time of all of it.
-        total: i64,
-        /// How many nodes were too small to be sent.
-        hidden: u64,
-        /// The names and places nodes point to.
-        places: Vec<FlamePlace>,
-        /// The place of each node.
-        place: Vec<u32>,
-        /// The parent of each node; -1 for none.
-        parent: Vec<i64>,
-        /// The time of each node and all below it.
-        total_time: Vec<i64>,
-        /// Its own time.
-        own_time: Vec<i64>,
-        /// How many samples or calls ended there.
-        count: Vec<u64>,
-        /// How to record what would fill it.
-        record: String,
-    }
-    /// What a node of a call tree is.
-    FlamePlace {
-        /// The function or operator.
-        name: String,
-        /// Its file.
-        file: String,
-        /// The line it begins at; 0 where unknown.
-        line: u32,
-    }
     /// What a timeline has.
     TimelineInfo {
         /// The first moment, in nanoseconds of the trace.
         begin: i64,
         /// The last.
         end: i64,
-        /// Threads and streams, in the order they are shown.
+        /// Columns of a tile, as a power of two.
+        columns: u32,
+        /// Threads, streams and counters, in the order they are shown.
         tracks: Vec<TrackInfo>,
         /// Steps.
         steps: Vec<Band>,
@@ -192,10 +111,12 @@ answers! {
         /// How to record what would fill it.
         record: String,
     }
-    /// A thread or stream.
+    /// A thread or stream, what samples saw of one, or a counter.
     TrackInfo {
         /// What requests call it.
         id: u32,
+        /// `spans`, `samples` or `counter`.
+        kind: String,
         /// The process it belongs to.
         process: String,
         /// Its name.
@@ -204,8 +125,14 @@ answers! {
         device: bool,
         /// How many rows of spans it needs.
         depth: u32,
-        /// How many spans it has.
+        /// How many spans, calls or values it has.
         spans: u64,
+        /// The unit of a counter: `bytes`, `percent`, `count` or empty.
+        unit: String,
+        /// The smallest value of a counter, at most zero.
+        least: f64,
+        /// The largest value of a counter, at least zero.
+        most: f64,
     }
     /// A stretch of time with a name.
     Band {
@@ -216,36 +143,47 @@ answers! {
         /// Its end.
         end: i64,
     }
-    /// The spans of a stretch of time, as many as can be seen.
-    Spans {
-        /// Their names.
-        names: Vec<String>,
-        /// Each thread or stream that was asked for.
-        tracks: Vec<TrackSpans>,
+    /// What a tile of the timeline begins with; its columns follow as bytes.
+    TileHead {
+        /// Names and kinds that rectangles point to.
+        looks: Vec<Look>,
+        /// The tracks that were asked for.
+        tracks: Vec<TileTrack>,
+        /// The counters that were asked for.
+        counters: Vec<TileCounter>,
     }
-    /// What is drawn of a thread or stream: columns of equal length.
-    TrackSpans {
+    /// The whole timeline in the form of one tile.
+    Picture {
+        /// Its level of detail.
+        level: u32,
+        /// The tile, in base 64.
+        data: String,
+    }
+    /// How a rectangle looks.
+    Look {
+        /// Its name; of several spans that of the longest.
+        name: String,
+        /// Its place among the kinds of spans.
+        category: u32,
+    }
+    /// The rectangles of a track.
+    TileTrack {
         /// Which.
         id: u32,
-        /// Where each begins.
-        begin: Vec<i64>,
-        /// Where it ends.
-        end: Vec<i64>,
-        /// Its row.
-        depth: Vec<u32>,
-        /// Its place in `names`.
-        name: Vec<u32>,
-        /// Its place among the kinds of spans.
-        category: Vec<u32>,
-        /// The span; -1 where it stands for several or is a sample.
-        span: Vec<i64>,
-        /// How many spans it stands for.
-        count: Vec<u32>,
+        /// How many there are in each lane.
+        lanes: Vec<u32>,
+    }
+    /// The values of a counter.
+    TileCounter {
+        /// Which.
+        id: u32,
+        /// How many there are.
+        count: u32,
     }
     /// Everything about a span.
     SpanDetails {
-        /// The span.
-        id: u32,
+        /// The span; -1 for a call that samples saw.
+        id: i64,
         /// Its name.
         name: String,
         /// Its kind, as the file spells it.
@@ -256,14 +194,33 @@ answers! {
         track: String,
         /// The same, as requests call it.
         track_id: u32,
+        /// Its lane.
+        depth: u32,
         /// Its beginning.
         begin: i64,
         /// How long it took.
         duration: i64,
         /// What else was recorded, as text.
         args: Vec<ArgData>,
-        /// The call that launched it, or what it launched.
+        /// What launched it, what it launched, its forward or backward operator.
         linked: Vec<Link>,
+        /// The spans it is inside of, the outermost first; of device work those around its launch.
+        stack: Vec<Caller>,
+        /// The stack that samples saw at its beginning, the outermost frame first.
+        sampled: Vec<Caller>,
+    }
+    /// What something was called from.
+    Caller {
+        /// The function or operator.
+        name: String,
+        /// File and line, where known.
+        place: String,
+        /// The span; -1 for a sampled frame.
+        span: i64,
+        /// Its beginning.
+        begin: i64,
+        /// Its end.
+        end: i64,
     }
     /// Something recorded with a span.
     ArgData {
@@ -274,7 +231,7 @@ answers! {
     }
     /// Another span that belongs to one.
     Link {
-        /// How: `launched by` or `launched`.
+        /// How: `launched by`, `launched`, `forward`, `backward`, `arrow to` or `arrow from`.
         relation: String,
         /// The other.
         span: u32,
@@ -282,24 +239,32 @@ answers! {
         name: String,
         /// Its thread or stream.
         track: u32,
+        /// Its lane.
+        depth: u32,
         /// Its beginning.
         begin: i64,
         /// Its end.
         end: i64,
     }
-    /// Spans whose name has a text in it, in order of time.
-    Hits {
+    /// Spans whose name has a text in it.
+    Found {
         /// How many there are.
         total: u64,
-        /// The first of them.
-        hits: Vec<Hit>,
+        /// The number of the one that was asked for, in order of time.
+        place: u64,
+        /// That one.
+        hit: Option<Hit>,
     }
     /// A span that was searched for.
     Hit {
-        /// The span.
-        span: u32,
-        /// Its thread or stream.
+        /// The span; -1 for a call that samples saw.
+        span: i64,
+        /// Its name.
+        name: String,
+        /// Its track.
         track: u32,
+        /// Its lane.
+        depth: u32,
         /// Its beginning.
         begin: i64,
         /// Its end.
@@ -318,7 +283,7 @@ pub fn typescript() -> String {
          // `HOTSPAN_WRITE=1 cargo test -p hotspan-view --test api_types`; do not edit.\n\n\
          export type Cell = string | number | null;\n",
     );
-    for (name, fields) in ANSWERS {
+    for (name, fields) in ANSWERS.iter().chain(views::ANSWERS) {
         out.push_str(&format!("\nexport interface {name} {{\n"));
         for (field, kind) in *fields {
             out.push_str(&format!("  {field}: {};\n", type_name(kind)));

@@ -1,12 +1,11 @@
-//! Single spans: everything about one, and those with a text in their name.
+//! Everything about one span, or one call that samples saw: what was recorded, what it is inside of, what it belongs to.
 
-use hotspan_store::{ArgValue, SpanId, Trace};
+use hotspan_store::{ArgValue, SpanId, TrackId};
 
-use crate::api::{ArgData, Hit, Hits, Link, SpanDetails};
+use crate::api::{ArgData, Caller, Link, SpanDetails};
 use crate::opened::Opened;
 use crate::timeline::track_names;
 
-const MOST_HITS: usize = 5000;
 const MOST_LINKS: usize = 50;
 const LONGEST_VALUE: usize = 20_000;
 
@@ -27,41 +26,132 @@ pub(crate) fn details(opened: &Opened, span: SpanId) -> Option<SpanDetails> {
             ArgValue::Text(text) | ArgValue::Json(text) => text.to_owned(),
         }),
     });
+    // What a device does is understood from where it was launched.
+    let host = opened.launches().call(span).unwrap_or(span);
+    let stack = callers(opened, spans.track(host), spans.time(host).0);
+    let own = |caller: &Caller| caller.span == i64::from(span.0);
+    let depth = timeline_depth(opened, span);
     Some(SpanDetails {
-        id: span.0,
+        id: span.0.into(),
         name: trace.span_name(span).to_owned(),
         category: trace.category_name(spans.category(span)).to_owned(),
         process,
         track: track_name,
         track_id: track.0,
+        depth,
         begin: spans.time(span).0,
         duration: spans.duration(span).0,
         args: args.collect(),
         linked: links(opened, span),
+        stack: stack.into_iter().take_while(|caller| !own(caller)).collect(),
+        sampled: frames(opened, spans.track(host), spans.time(host).0),
     })
 }
 
-fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
-    let trace = &opened.trace;
-    let launches = opened.launches();
-    if trace.span_category(span).is_device() {
-        return launches.call(span).map(|call| link(trace, "launched by", call)).into_iter().collect();
-    }
-    if !trace.span_category(span).is_launch() {
-        return Vec::new();
-    }
-    let device = trace.spans().ids().filter(|&other| trace.span_category(other).is_device());
-    let launched = device.filter(|&other| launches.call(other) == Some(span));
-    launched.take(MOST_LINKS).map(|other| link(trace, "launched", other)).collect()
+/// Everything about a call that samples saw, found by where it is drawn.
+pub(crate) fn sampled_call(opened: &Opened, id: u32, depth: u32, time: i64) -> Option<SpanDetails> {
+    let (trace, timeline) = (&opened.trace, opened.timeline());
+    let track = timeline.sampled_track(id)?;
+    let piece = timeline.lanes(id)?.lanes.get(depth as usize)?.at(time)?;
+    let (process, track_name) = track_names(trace, track);
+    Some(SpanDetails {
+        id: -1,
+        name: trace.str(piece.name).to_owned(),
+        category: "sample".to_owned(),
+        process,
+        track: track_name,
+        track_id: id,
+        depth,
+        begin: piece.begin,
+        duration: piece.end.saturating_sub(piece.begin),
+        args: Vec::new(),
+        linked: Vec::new(),
+        stack: callers(opened, track, time),
+        sampled: frames(opened, track, time).into_iter().take(depth as usize + 1).collect(),
+    })
 }
 
-fn link(trace: &Trace, relation: &str, other: SpanId) -> Link {
+fn timeline_depth(opened: &Opened, span: SpanId) -> u32 {
+    let spans = opened.trace.spans();
+    let pieces = opened.timeline().at(spans.track(span).0, spans.time(span).0);
+    pieces.iter().find(|(_, piece)| piece.span == span.0).map_or(0, |(depth, _)| *depth as u32)
+}
+
+/// The spans around a moment of a thread, the outermost first.
+fn callers(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
+    let pieces = opened.timeline().at(track.0, time).into_iter();
+    let caller = |(_, piece): (usize, crate::timeline::Piece)| Caller {
+        name: opened.trace.str(piece.name).to_owned(),
+        place: String::new(),
+        span: piece.span.into(),
+        begin: piece.begin,
+        end: piece.end,
+    };
+    pieces.map(caller).collect()
+}
+
+/// The stack that samples saw at a moment of a thread, the outermost frame first.
+fn frames(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
+    let profile = opened.trace.profile();
+    let covers = |sample: &hotspan_store::SampleRow| {
+        sample.track == track && (sample.time.0..=sample.time.plus(sample.weight).0).contains(&time)
+    };
+    // One walk over all samples: this is asked for when somebody clicks.
+    let Some(sample) = profile.samples.rows().find(covers) else { return Vec::new() };
+    let caller = |frame| {
+        let row = profile.frames.row(frame);
+        let file = opened.trace.str(row.file);
+        let line = if row.line > 0 { row.line } else { row.first_line };
+        Caller {
+            name: opened.trace.str(row.name).to_owned(),
+            place: if line > 0 { format!("{file}:{line}") } else { file.to_owned() },
+            span: -1,
+            begin: sample.time.0,
+            end: sample.time.plus(sample.weight).0,
+        }
+    };
+    let mut frames: Vec<Caller> = profile.stacks.frames(sample.stack).map(caller).collect();
+    frames.reverse();
+    frames
+}
+
+fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
+    let (trace, launches) = (&opened.trace, opened.launches());
+    let spans = trace.spans();
+    let mut found: Vec<Link> = Vec::new();
+    if trace.span_category(span).is_device() {
+        found.extend(launches.call(span).map(|call| link(opened, "launched by", call)));
+    } else {
+        // The work of a call, and of all calls inside an operator.
+        let (track, from, to) = (spans.track(span), spans.time(span), spans.end(span));
+        let inside = |call: SpanId| spans.track(call) == track && (from..=to).contains(&spans.time(call));
+        let device = spans.ids().filter(|&other| launches.call(other).is_some_and(inside));
+        found.extend(device.take(MOST_LINKS).map(|other| link(opened, "launched", other)));
+    }
+    for end in opened.arrows().of_span(trace, opened.timeline(), span) {
+        if found.iter().any(|known| known.span == end.span.0) || found.len() >= MOST_LINKS * 2 {
+            continue;
+        }
+        let relation = match (end.is_backward, end.is_target) {
+            (true, true) => "backward",
+            (true, false) => "forward",
+            (false, true) => "arrow to",
+            (false, false) => "arrow from",
+        };
+        found.push(link(opened, relation, end.span));
+    }
+    found
+}
+
+fn link(opened: &Opened, relation: &str, other: SpanId) -> Link {
+    let trace = &opened.trace;
     let spans = trace.spans();
     Link {
         relation: relation.to_owned(),
         span: other.0,
         name: trace.span_name(other).to_owned(),
         track: spans.track(other).0,
+        depth: timeline_depth(opened, other),
         begin: spans.time(other).0,
         end: spans.end(other).0,
     }
@@ -72,30 +162,4 @@ fn shorten(text: String) -> String {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
         None => text,
     }
-}
-
-/// The spans whose name contains `text`, whatever the case, in order of time.
-pub(crate) fn search(trace: &Trace, text: &str) -> Hits {
-    let wanted = text.to_lowercase();
-    let names = trace.strings();
-    // Each name is looked at once, however often it occurs.
-    let mut matches: Vec<Option<bool>> = vec![None; names.len()];
-    let spans = trace.spans();
-    let mut found: Vec<SpanId> = Vec::new();
-    for span in spans.ids() {
-        let name = spans.name(span);
-        let matched = &mut matches[name.index()];
-        if *matched.get_or_insert_with(|| names.get(name).to_lowercase().contains(&wanted)) {
-            found.push(span);
-        }
-    }
-    found.sort_by_key(|&span| spans.time(span));
-    let total = found.len() as u64;
-    let hit = |span: SpanId| Hit {
-        span: span.0,
-        track: spans.track(span).0,
-        begin: spans.time(span).0,
-        end: spans.end(span).0,
-    };
-    Hits { total, hits: found.into_iter().take(MOST_HITS).map(hit).collect() }
 }

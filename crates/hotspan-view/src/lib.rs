@@ -8,28 +8,37 @@
 //! | `opened` | a trace in memory, with what was computed of it |
 //! | `reports` | the tables of views, by name: one line adds one |
 //! | `timeline` | spans as they are drawn: as many as there are pixels |
-//! | `flame`, `findings`, `curves`, `details` | the views that are no tables |
+//! | `arrows` | which spans arrows lead from and to |
+//! | `flame`, `findings`, `curves`, `details`, `memory`, `source` | the views that are no plain tables |
+//! | `several` | views of several traces: compared, ranks |
+//! | `exports` | downloads in the formats of other viewers |
 //! | `api` | the shapes of the answers; `web/src/data/api.ts` is made from it |
 //! | `assets` | the files of the web app |
-//! | `page` | a trace and the web app in one file, to share |
+//! | `page`, `base64` | a trace and the web app in one file, to share |
 //!
 //! Numbers come from hotspan-analyze; nothing is computed in the page.
 
 #![forbid(unsafe_code)]
 
 pub mod api;
+mod arrows;
 mod assets;
+mod base64;
 mod catalogue;
 mod curves;
 mod details;
 mod error;
+mod exports;
 mod findings;
 mod flame;
+mod memory;
 mod opened;
 mod page;
 mod reports;
 mod routes;
 mod server;
+mod several;
+mod source;
 mod timeline;
 
 pub use error::ViewError;

@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::StatusCode;
+use hotspan_analyze::CallTree;
 use hotspan_analyze::launch_calls::LaunchCalls;
-use hotspan_store::Trace;
+use hotspan_store::{Timestamp, Trace};
 use serde::Serialize;
 
+use crate::arrows::Arrows;
 use crate::catalogue::{Catalogue, stamp};
 use crate::error::Refusal;
+use crate::flame;
 use crate::timeline::Timeline;
 
 /// How many traces are kept in memory.
@@ -28,14 +31,55 @@ pub(crate) struct Opened {
     stamp: (u64, Duration),
     timeline: OnceLock<Timeline>,
     launches: OnceLock<LaunchCalls>,
+    tree: OnceLock<CallTree>,
+    arrows: OnceLock<Arrows>,
+    /// The stretch of it that was last asked for.
+    part: Mutex<Option<Part>>,
     /// Answers by name: a view that is looked at again costs nothing.
     answers: Mutex<HashMap<String, Arc<OnceLock<Answer>>>>,
 }
 
+/// From when to when, and what is there.
+type Part = ((i64, i64), Arc<Opened>);
+
 impl Opened {
+    fn new(trace: Trace, stamp: (u64, Duration)) -> Self {
+        Self {
+            trace,
+            stamp,
+            timeline: OnceLock::new(),
+            launches: OnceLock::new(),
+            tree: OnceLock::new(),
+            arrows: OnceLock::new(),
+            part: Mutex::default(),
+            answers: Mutex::default(),
+        }
+    }
+
+    /// A stretch of it, as a trace of its own.
+    pub(crate) fn part(&self, from: i64, to: i64) -> Arc<Self> {
+        let mut part = self.part.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = part.as_ref().filter(|(range, _)| *range == (from, to)) {
+            return Arc::clone(known);
+        }
+        let fresh = Arc::new(Self::new(self.trace.between(Timestamp(from), Timestamp(to)), self.stamp));
+        *part = Some(((from, to), Arc::clone(&fresh)));
+        fresh
+    }
+
+    /// Arrows between spans.
+    pub(crate) fn arrows(&self) -> &Arrows {
+        self.arrows.get_or_init(|| Arrows::of(&self.trace))
+    }
+
     /// How the spans are drawn.
     pub(crate) fn timeline(&self) -> &Timeline {
         self.timeline.get_or_init(|| Timeline::of(&self.trace))
+    }
+
+    /// Which function called which.
+    pub(crate) fn tree(&self) -> &CallTree {
+        self.tree.get_or_init(|| flame::tree(&self.trace))
     }
 
     /// Which call launched what.
@@ -90,13 +134,7 @@ impl Shelf {
             message: error.to_string(),
             hint: error.hint().map(str::to_owned),
         })?;
-        let fresh = Arc::new(Opened {
-            trace,
-            stamp: now,
-            timeline: OnceLock::new(),
-            launches: OnceLock::new(),
-            answers: Mutex::default(),
-        });
+        let fresh = Arc::new(Opened::new(trace, now));
         *opened = Some(Arc::clone(&fresh));
         Ok(fresh)
     }

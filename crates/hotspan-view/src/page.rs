@@ -1,37 +1,53 @@
-//! A trace as one self-contained page: the web app with its answers in it, to be sent to somebody. It asks nobody for anything.
+//! Traces as one self-contained page: the web app with its answers in it, to be sent to somebody. It asks nobody for anything.
 //!
-//! What is asked for with numbers of its own (a span, a search, a range) cannot be answered in advance; of the timeline the page
-//! has one picture of the whole, as fine as a wide screen, and says so.
+//! What is asked for with numbers of its own (a span, a search, a range) cannot be answered in advance; all else can. Where a trace is
+//! large the page has less of it, and says at the top of what.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use hotspan_analyze::call_tree::timed_threads;
+use hotspan_analyze::ranks::RankSummary;
 use hotspan_store::Trace;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Run, RunList};
+use crate::api::{Picture, Run, RunList};
 use crate::assets;
+use crate::base64::base64;
 use crate::curves::curves;
 use crate::findings::findings;
-use crate::flame::flame;
-use crate::reports::REPORTS;
+use crate::flame::{compared, flame, in_time_order, sandwich, tree};
+use crate::memory::memory;
+use crate::reports::{MEMORY, REPORTS, page, shortened};
+use crate::several::{WAYS, compare_page, ranks_page};
+use crate::source::source;
 use crate::timeline::Timeline;
 
-/// As fine as the timeline of a page is.
-const WIDTH: u32 = 8000;
+/// What the timeline of a page takes at most; it is as fine as that allows.
+const MOST_BYTES: usize = 3_000_000;
+const MOST_ROWS: usize = 2000;
+const MOST_TRACES: usize = 16;
+/// Of more traces than these not every one is compared with every other.
+const MOST_COMPARED: usize = 4;
+/// Functions that have a sandwich: those with most time of their own.
+const SANDWICHES: usize = 30;
+const THREADS: usize = 8;
 const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
-/// Makes the page of a trace; `None` when the program was built without the web app.
+/// Makes the page of some traces; `None` when the program was built without the web app. Source text is put in only
+/// where asked for: a trace may name files that are not meant to be sent to anybody.
 #[must_use]
-pub fn static_page(trace: &Trace, path: &Path) -> Option<String> {
+pub fn static_page(traces: &[(PathBuf, Trace)], with_source: bool) -> Option<String> {
     let (script, style) = (assets::with_ending(".js")?, assets::with_ending(".css")?);
-    let data = serde_json::to_string(&answers(trace, path)).ok()?;
+    let data = serde_json::to_string(&answers(traces, with_source)).ok()?;
     // In JSON `<` occurs in strings only; written as an escape it can end no element.
     let data = data.replace('<', "\\u003c");
     Some(format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>hotspan</title>\
+         <link rel=\"icon\" href=\"data:,\">\
          <style>{style}</style></head><body><div id=\"app\"></div>\
          <script type=\"application/json\" id=\"answers\">{data}</script>\
          <script type=\"module\">{}</script></body></html>\n",
@@ -39,35 +55,139 @@ pub fn static_page(trace: &Trace, path: &Path) -> Option<String> {
     ))
 }
 
-fn answers(trace: &Trace, path: &Path) -> Value {
+/// Answers by the question that the page asks.
+#[derive(Default)]
+struct Answers {
+    known: Map<String, Value>,
+}
+
+impl Answers {
+    fn add(&mut self, question: String, answer: &impl Serialize) {
+        self.known.insert(question, json!(answer));
+    }
+}
+
+fn answers(traces: &[(PathBuf, Trace)], with_source: bool) -> Value {
+    let shown = &traces[..traces.len().min(MOST_TRACES)];
+    let mut answers = Answers::default();
+    let runs = shown.iter().enumerate().map(|(id, (path, trace))| run(id, path, trace)).collect();
+    answers.add("runs".to_owned(), &RunList { runs, note: Some(note(traces.len(), with_source)) });
+    for (id, (_, trace)) in shown.iter().enumerate() {
+        of_trace(&mut answers, &format!("run/{id}"), trace);
+        if with_source {
+            of_source(&mut answers, &format!("run/{id}"), trace);
+        }
+    }
+    if shown.len() > 1 {
+        let summaries: Vec<RankSummary> = shown.iter().map(|(_, trace)| RankSummary::of(trace)).collect();
+        let ids: Vec<String> = (0..shown.len()).map(|id| id.to_string()).collect();
+        answers.add(format!("ranks?runs={}", ids.join(",")), &shortened(ranks_page(&summaries), MOST_ROWS));
+    }
+    let compare = &shown[..shown.len().min(MOST_COMPARED)];
+    for (after, (_, second)) in compare.iter().enumerate() {
+        for (before, (_, first)) in compare.iter().enumerate().filter(|&(before, _)| before != after) {
+            let which = format!("before={before}&after={after}");
+            for by in WAYS {
+                let page = shortened(compare_page(first, second, by), MOST_ROWS);
+                answers.add(format!("compare?{which}&by={by}"), &page);
+            }
+            answers.add(format!("compare/flame?{which}"), &compared(first, second));
+        }
+    }
+    Value::Object(answers.known)
+}
+
+/// What the page says of itself.
+fn note(traces: usize, with_source: bool) -> String {
+    let mut note = format!(
+        "A page to share. Tables have up to {MOST_ROWS} rows; the timeline of a large trace shows less detail, and single spans \
+         cannot be looked into. `hotspan view` on the trace itself shows everything."
+    );
+    if traces > MOST_TRACES {
+        note.push_str(&format!(" The first {MOST_TRACES} of {traces} traces are here."));
+    }
+    if !with_source {
+        note.push_str(" Source text was left out.");
+    }
+    note
+}
+
+fn run(id: usize, path: &Path, trace: &Trace) -> Run {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let run = Run {
-        id: 0,
+    Run {
+        id: id as u32,
         run: "report".to_owned(),
         worker: file.clone(),
         cycle: None,
         file,
         bytes: trace.source().bytes,
         modified: 0,
-    };
-    let note = format!(
-        "A page to share: the timeline is a picture of {WIDTH} columns. `hotspan view` on the trace itself shows every span."
-    );
-    let mut answers = Map::new();
-    answers.insert("runs".to_owned(), json!(RunList { runs: vec![run], note: Some(note) }));
-    for report in REPORTS {
-        answers.insert(format!("run/0/table/{}", report.name), json!(report.page(trace)));
     }
-    answers.insert("run/0/advice".to_owned(), json!(findings(trace)));
-    answers.insert("run/0/flame".to_owned(), json!(flame(trace)));
-    answers.insert("run/0/curves".to_owned(), json!(curves(trace)));
+}
+
+fn of_trace(answers: &mut Answers, run: &str, trace: &Trace) {
+    for report in REPORTS {
+        let page = shortened(report.page(trace), MOST_ROWS);
+        answers.add(format!("{run}/table/{}", report.name), &page);
+    }
+    answers.add(format!("{run}/advice"), &findings(trace));
+    answers.add(format!("{run}/curves"), &curves(trace));
+    answers.add(format!("{run}/memory"), &shortened(page(memory(trace, None), MEMORY), MOST_ROWS));
+    let calls = tree(trace);
+    answers.add(format!("{run}/flame"), &flame(&calls));
+    for place in 0..SANDWICHES {
+        if let Some(sandwich) = sandwich(&calls, place) {
+            answers.add(format!("{run}/sandwich/{place}"), &sandwich);
+        }
+    }
+    answers.add(format!("{run}/flame/time"), &in_time_order(trace, None));
+    for thread in timed_threads(trace).iter().take(THREADS) {
+        let id = thread.track.0;
+        answers.add(format!("{run}/flame/time?thread={id}"), &in_time_order(trace, Some(id)));
+    }
     let timeline = Timeline::of(trace);
     let info = timeline.info(trace);
     let tracks: Vec<u32> = info.tracks.iter().map(|track| track.id).collect();
-    let spans = timeline.spans(trace, &tracks, info.begin, info.end, WIDTH);
-    answers.insert("run/0/timeline".to_owned(), json!(info));
-    answers.insert("run/0/spans".to_owned(), json!(spans));
-    Value::Object(answers)
+    let (level, bytes) = timeline.picture(trace, &tracks, MOST_BYTES);
+    answers.add(format!("{run}/timeline"), &info);
+    answers.add(format!("{run}/picture"), &Picture { level, data: base64(&bytes) });
+}
+
+/// The files that have lines with numbers.
+fn of_source(answers: &mut Answers, run: &str, trace: &Trace) {
+    let lines = hotspan_analyze::source_lines::source_lines(trace);
+    let mut files: Vec<&str> = lines.keys().map(|place| place.file.as_str()).collect();
+    files.dedup();
+    for file in files {
+        if let Ok(text) = source(trace, file) {
+            answers.add(format!("{run}/source?file={}", encoded(file)), &text);
+        }
+    }
+}
+
+/// A text as `encodeURIComponent` writes it, which is how the page asks.
+fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'0'..=b'9'
+            | b'-'
+            | b'_'
+            | b'.'
+            | b'!'
+            | b'~'
+            | b'*'
+            | b'\''
+            | b'('
+            | b')' => {
+                out.push(char::from(byte));
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -75,5 +195,10 @@ mod tests {
     #[test]
     fn the_policy_fits_an_attribute() {
         assert!(!super::POLICY.contains('"'));
+    }
+
+    #[test]
+    fn questions_are_written_as_the_page_writes_them() {
+        assert_eq!(super::encoded("/a b/ü.py"), "%2Fa%20b%2F%C3%BC.py");
     }
 }

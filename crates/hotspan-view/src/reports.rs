@@ -2,17 +2,19 @@
 
 use hotspan_analyze::copies::{copies, copy_table};
 use hotspan_analyze::device_work::DeviceWork;
-use hotspan_analyze::process_memory::process_memory;
+use hotspan_analyze::module_tree::{module_table, module_tree};
+use hotspan_analyze::source_lines::{source_files_table, source_line_table, source_lines};
 use hotspan_analyze::steps::{recording, steps};
 use hotspan_analyze::streams::{stream_table, streams};
 use hotspan_analyze::table::sort;
 use hotspan_analyze::{
-    Align, Cell, Functions, GroupBy, KeyAverages, Table, Unit, kernels, memory_timeline, overview, summary,
+    Align, Cell, Functions, GroupBy, KeyAverages, Table, Unit, kernels, overview, summary,
 };
 use hotspan_store::Trace;
 use serde_json::Value;
 
 use crate::api::{ColumnData, Page, Section, TableData};
+use crate::memory::memory;
 
 /// Rows that are sent at most; more are neither read nor drawn well.
 const MOST_ROWS: usize = 20_000;
@@ -25,7 +27,9 @@ const STEPS: &str =
     "call prof.step() after each step of the loop, with a schedule passed to hotspan.profiler.profile";
 const FUNCTIONS: &str = "python -m hotspan.cprofile -o run.prof train.py    # or: hotspan record -o run.hotspan -- python train.py";
 const LINES: &str = "hotspan run --help    # lines of Python: docs/lines.md";
-const MEMORY: &str = "with hotspan.profiler.profile(profile_memory=True) as prof: …";
+const SOURCE: &str =
+    "hotspan run train.py    # or, for lines of chosen functions alone: python -m hotspan.lines train.py";
+pub(crate) const MEMORY: &str = "with hotspan.profiler.profile(profile_memory=True) as prof: …";
 
 /// A view made of tables.
 pub(crate) struct Report {
@@ -60,6 +64,11 @@ pub(crate) const REPORTS: &[Report] = &[
         make: |trace| operators(trace, &GroupBy { thread: true, ..GroupBy::default() }),
         record: TORCH,
     },
+    Report {
+        name: "module_tree",
+        make: |trace| one("modules", module_table(&module_tree(trace))),
+        record: SHAPES,
+    },
     Report { name: "kernels", make: |trace| one("kernels", kernels(trace).report()), record: DEVICE },
     Report { name: "copies", make: |trace| one("copies", copy_table(&copies(trace))), record: DEVICE },
     Report {
@@ -81,7 +90,16 @@ pub(crate) const REPORTS: &[Report] = &[
         make: |trace| one("lines", hotspan_analyze::lines::line_table(trace)),
         record: LINES,
     },
-    Report { name: "memory", make: memory, record: MEMORY },
+    Report {
+        name: "source",
+        make: |trace| {
+            let lines = source_lines(trace);
+            let files = ("files".to_owned(), source_files_table(&lines));
+            vec![files, ("lines".to_owned(), source_line_table(&lines))]
+        },
+        record: SOURCE,
+    },
+    Report { name: "memory", make: |trace| memory(trace, None), record: MEMORY },
     Report { name: "quality", make: |trace| titled(summary(trace).report()), record: TORCH },
 ];
 
@@ -93,10 +111,27 @@ impl Report {
 
     /// Makes it of a trace.
     pub(crate) fn page(&self, trace: &Trace) -> Page {
-        let filled = (self.make)(trace).into_iter().filter(|(_, table)| !table.rows.is_empty());
-        let section = |(key, table): (String, Table)| Section { key, table: table_data(&table) };
-        Page { sections: filled.map(section).collect(), record: self.record.to_owned() }
+        page((self.make)(trace), self.record)
     }
+}
+
+/// Leaves at most this many rows in each table, and says so in the title.
+pub(crate) fn shortened(mut page: Page, most: usize) -> Page {
+    for section in &mut page.sections {
+        let table = &mut section.table;
+        if table.rows.len() > most {
+            table.title.push_str(&format!(" (the first {most} of {} rows)", table.rows.len()));
+            table.rows.truncate(most);
+        }
+    }
+    page
+}
+
+/// The page of some tables; those without rows are left out.
+pub(crate) fn page(tables: Vec<(String, Table)>, record: &str) -> Page {
+    let filled = tables.into_iter().filter(|(_, table)| !table.rows.is_empty());
+    let section = |(key, table): (String, Table)| Section { key, table: table_data(&table) };
+    Page { sections: filled.map(section).collect(), record: record.to_owned() }
 }
 
 fn titled(tables: Vec<Table>) -> Vec<(String, Table)> {
@@ -124,13 +159,6 @@ fn functions(trace: &Trace) -> Vec<(String, Table)> {
     let mut functions = Functions::of(trace);
     let _ = functions.sort("tottime");
     one("functions", functions.report())
-}
-
-fn memory(trace: &Trace) -> Vec<(String, Table)> {
-    let mut tables: Vec<(String, Table)> =
-        memory_timeline(trace).iter().map(|device| (device.device.name(), device.report())).collect();
-    tables.push(("processes".to_owned(), process_memory(trace).report()));
-    tables
 }
 
 /// A table as it is sent.

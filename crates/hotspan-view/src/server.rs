@@ -177,7 +177,8 @@ fn respond(result: Result<Content, Refusal>, is_head: bool) -> Response<Body> {
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::CACHE_CONTROL, "no-store"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        // The page may keep hold of a window that the user lets it open, to hand a trace over; nobody may hold the page.
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin-allow-popups"),
     ];
     for (name, value) in fixed {
         response.headers_mut().insert(name, HeaderValue::from_static(value));

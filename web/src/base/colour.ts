@@ -15,19 +15,23 @@ function hash(text: string): number {
   return value >>> 0;
 }
 
-const known = new Map<string, string>();
+/** Red, green and blue of a colour, packed as a canvas has its pixels. */
+export function packed(hue: number, saturation: number, light: number): number {
+  const strength = saturation * Math.min(light, 1 - light);
+  const channel = (place: number) => {
+    const turn = (place + (((hue % 360) + 360) % 360) / 30) % 12;
+    return Math.round(255 * (light - strength * Math.max(-1, Math.min(turn - 3, 9 - turn, 1))));
+  };
+  return ((255 << 24) | (channel(4) << 16) | (channel(8) << 8) | channel(0)) >>> 0;
+}
 
-export function spanColour(name: string, category: string, dark: boolean): string {
-  const key = `${dark ? 1 : 0}${category}\0${name}`;
-  let colour = known.get(key);
-  if (colour === undefined) {
-    const hue = HUES.find(([pattern]) => pattern.test(category))?.[1] ?? 320;
-    const mixed = hash(name);
-    const light = (dark ? 38 : 72) + (mixed % 13) - 6;
-    colour = `hsl(${hue + ((mixed >> 8) % 31) - 15} ${dark ? 38 : 52}% ${light}%)`;
-    known.set(key, colour);
-  }
-  return colour;
+/** The colour of a span, packed. */
+export function spanColour(name: string, category: string, dark: boolean, faded: boolean): number {
+  const hue = HUES.find(([pattern]) => pattern.test(category))?.[1] ?? 320;
+  const mixed = hash(name);
+  const light = (dark ? 38 : 72) + (mixed % 13) - 6;
+  const turned = hue + ((mixed >>> 8) % 31) - 15;
+  return faded ? packed(turned, 0.12, dark ? 0.19 : 0.9) : packed(turned, dark ? 0.38 : 0.52, light / 100);
 }
 
 export function heatColour(name: string, dark: boolean): string {
@@ -43,4 +47,12 @@ export function part(index: number): string {
 
 export function prefersDark(): boolean {
   return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/** Red for what takes longer than before, blue for what takes less: the more, the deeper. */
+export function changeColour(before: number, after: number, dark: boolean): string {
+  const change = (after - before) / Math.max(1, before, after);
+  const strength = Math.min(1, Math.abs(change));
+  const light = dark ? 30 + strength * 8 : 88 - strength * 26;
+  return `hsl(${change > 0 ? 8 : 215} ${Math.round(strength * (dark ? 60 : 85))}% ${Math.round(light)}%)`;
 }

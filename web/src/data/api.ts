@@ -46,6 +46,116 @@ export interface ColumnData {
   numeric: boolean;
 }
 
+export interface TimelineInfo {
+  begin: number;
+  end: number;
+  columns: number;
+  tracks: TrackInfo[];
+  steps: Band[];
+  categories: string[];
+  hidden: number;
+  record: string;
+}
+
+export interface TrackInfo {
+  id: number;
+  kind: string;
+  process: string;
+  name: string;
+  device: boolean;
+  depth: number;
+  spans: number;
+  unit: string;
+  least: number;
+  most: number;
+}
+
+export interface Band {
+  name: string;
+  begin: number;
+  end: number;
+}
+
+export interface TileHead {
+  looks: Look[];
+  tracks: TileTrack[];
+  counters: TileCounter[];
+}
+
+export interface Picture {
+  level: number;
+  data: string;
+}
+
+export interface Look {
+  name: string;
+  category: number;
+}
+
+export interface TileTrack {
+  id: number;
+  lanes: number[];
+}
+
+export interface TileCounter {
+  id: number;
+  count: number;
+}
+
+export interface SpanDetails {
+  id: number;
+  name: string;
+  category: string;
+  process: string;
+  track: string;
+  track_id: number;
+  depth: number;
+  begin: number;
+  duration: number;
+  args: ArgData[];
+  linked: Link[];
+  stack: Caller[];
+  sampled: Caller[];
+}
+
+export interface Caller {
+  name: string;
+  place: string;
+  span: number;
+  begin: number;
+  end: number;
+}
+
+export interface ArgData {
+  key: string;
+  value: string;
+}
+
+export interface Link {
+  relation: string;
+  span: number;
+  name: string;
+  track: number;
+  depth: number;
+  begin: number;
+  end: number;
+}
+
+export interface Found {
+  total: number;
+  place: number;
+  hit: Hit | null;
+}
+
+export interface Hit {
+  span: number;
+  name: string;
+  track: number;
+  depth: number;
+  begin: number;
+  end: number;
+}
+
 export interface AdviceData {
   findings: FindingData[];
   skipped: SkippedData[];
@@ -93,6 +203,9 @@ export interface FlameData {
   total_time: number[];
   own_time: number[];
   count: number[];
+  begin: number[];
+  before: number[];
+  threads: FlameThread[];
   record: string;
 }
 
@@ -100,84 +213,23 @@ export interface FlamePlace {
   name: string;
   file: string;
   line: number;
-}
-
-export interface TimelineInfo {
-  begin: number;
-  end: number;
-  tracks: TrackInfo[];
-  steps: Band[];
-  categories: string[];
-  hidden: number;
-  record: string;
-}
-
-export interface TrackInfo {
-  id: number;
-  process: string;
-  name: string;
-  device: boolean;
-  depth: number;
-  spans: number;
-}
-
-export interface Band {
-  name: string;
-  begin: number;
-  end: number;
-}
-
-export interface Spans {
-  names: string[];
-  tracks: TrackSpans[];
-}
-
-export interface TrackSpans {
-  id: number;
-  begin: number[];
-  end: number[];
-  depth: number[];
-  name: number[];
-  category: number[];
-  span: number[];
-  count: number[];
-}
-
-export interface SpanDetails {
-  id: number;
-  name: string;
-  category: string;
-  process: string;
-  track: string;
-  track_id: number;
-  begin: number;
-  duration: number;
-  args: ArgData[];
-  linked: Link[];
-}
-
-export interface ArgData {
-  key: string;
-  value: string;
-}
-
-export interface Link {
-  relation: string;
-  span: number;
-  name: string;
-  track: number;
-  begin: number;
-  end: number;
-}
-
-export interface Hits {
+  own: number;
   total: number;
-  hits: Hit[];
 }
 
-export interface Hit {
-  span: number;
-  track: number;
-  begin: number;
-  end: number;
+export interface FlameThread {
+  id: number;
+  name: string;
+  count: number;
+}
+
+export interface SandwichData {
+  callers: FlameData;
+  callees: FlameData;
+}
+
+export interface SourceData {
+  file: string;
+  lines: string[];
+  changed: boolean;
 }

@@ -23,10 +23,20 @@ export const isStatic = inlined !== null;
 
 export async function ask<T>(call: string, signal?: AbortSignal): Promise<T> {
   if (inlined !== null) {
-    const known = inlined[call.split("?", 1)[0] ?? ""];
+    // The list of traces is asked for again and again; every other question is answered as it was asked or not at all.
+    const known = inlined[call.startsWith("runs?") ? "runs" : call];
     if (known !== undefined) return known as T;
     throw new Refused("This page to share has no answer to that.", "Open the trace itself with `hotspan view`.");
   }
+  return (await (await respond(call, signal)).json()) as T;
+}
+
+/** An answer that is no JSON. */
+export async function askBytes(call: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return (await respond(call, signal)).arrayBuffer();
+}
+
+async function respond(call: string, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(`./api/${call}`, signal === undefined ? {} : { signal });
@@ -34,16 +44,14 @@ export async function ask<T>(call: string, signal?: AbortSignal): Promise<T> {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Refused("The server does not answer.", "Is `hotspan view` still running? Start it again and open the address it prints.");
   }
-  if (!response.ok) {
-    let problem: Problem = { message: `The server answered ${response.status}.`, hint: null };
-    try {
-      problem = (await response.json()) as Problem;
-    } catch {
-      // The status is all there is to tell.
-    }
-    throw new Refused(problem.message, problem.hint);
+  if (response.ok) return response;
+  let problem: Problem = { message: `The server answered ${response.status}.`, hint: null };
+  try {
+    problem = (await response.json()) as Problem;
+  } catch {
+    // The status is all there is to tell.
   }
-  return (await response.json()) as T;
+  throw new Refused(problem.message, problem.hint);
 }
 
 export type Loaded<T> = { state: "waiting" } | { state: "failed"; error: Refused } | { state: "ready"; value: T };

@@ -1,61 +1,68 @@
-// Flame graph: the call tree, left heavy. A click makes a call fill the width; a search marks calls and adds up their time.
+// Flame graph: all calls of a path added up (left heavy), in order of time, around one function, or against another trace.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { heatColour, prefersDark } from "../base/colour";
+import { useMemo } from "preact/hooks";
+import { flameLayout } from "../base/flame_layout";
 import { duration } from "../base/units";
-import type { FlameData } from "../data/api";
+import type { FlameData, SandwichData, TableData } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
-import { fitted, sheet } from "../widgets/canvas";
+import { FlameCanvas, matches } from "../widgets/flame_canvas";
+import { Table } from "../widgets/table";
 import type { ViewProperties } from "./view";
 
-const ROW = 18;
+const ORDERS = [
+  ["heavy", "Left heavy"],
+  ["time", "Time order"],
+  ["sandwich", "Sandwich"],
+  ["compared", "Compared"],
+] as const;
 
 export function Flame(props: ViewProperties) {
-  const loaded = useAnswer<FlameData>(`run/${props.run.id}/flame`);
-  return <Answer loaded={loaded}>{(data) => (data.parent.length === 0 ? <Empty record={data.record} /> : <Graph {...props} data={data} />)}</Answer>;
+  const order = ORDERS.find(([name]) => name === props.parameters["order"])?.[0] ?? "heavy";
+  const others = props.runs.filter((run) => run.id !== props.run.id);
+  const before = others.find((run) => String(run.id) === props.parameters["before"]) ?? others[0];
+  const run = `run/${props.run.id}`;
+  const thread = props.parameters["thread"];
+  const calls = { heavy: `${run}/flame`, sandwich: `${run}/flame`, time: `${run}/flame/time${thread === undefined ? "" : `?thread=${thread}`}`, compared: before === undefined ? null : `compare/flame?before=${before.id}&after=${props.run.id}` };
+  const loaded = useAnswer<FlameData>(calls[order]);
+  return (
+    <>
+      <div class="tabs" role="group" aria-label="Order of calls">
+        {ORDERS.map(([name, title]) => (
+          <button key={name} type="button" aria-pressed={name === order} onClick={() => props.change({ order: name, node: undefined })}>{title}</button>
+        ))}
+        {order === "compared" && before !== undefined && (
+          <label>
+            with{" "}
+            <select value={String(before.id)} onChange={(event) => props.change({ before: event.currentTarget.value, node: undefined })}>
+              {others.map((other) => <option key={other.id} value={String(other.id)}>{`${other.run} / ${other.file}`}</option>)}
+            </select>
+          </label>
+        )}
+      </div>
+      {order === "compared" && before === undefined ? (
+        <Empty record="hotspan view before.hotspan after.hotspan" />
+      ) : (
+        <Answer loaded={loaded}>
+          {(data) => (data.parent.length === 0 ? <Empty record={data.record} /> : order === "sandwich" ? <Sandwich {...props} data={data} /> : <Graph {...props} data={data} />)}
+        </Answer>
+      )}
+    </>
+  );
 }
 
-interface Shape {
-  left: Float64Array;
-  depth: Uint16Array;
-  deepest: number;
-}
-
-/** Where each node stands: children side by side from where their parent begins. */
-function shape(data: FlameData): Shape {
-  const count = data.parent.length;
-  const [left, depth, used] = [new Float64Array(count), new Uint16Array(count), new Float64Array(count)];
-  let [root, deepest] = [0, 0];
-  for (let node = 0; node < count; node++) {
-    const parent = data.parent[node] ?? -1;
-    const time = data.total_time[node] ?? 0;
-    if (parent < 0) {
-      left[node] = root;
-      root += time;
-    } else {
-      left[node] = (left[parent] ?? 0) + (used[parent] ?? 0);
-      used[parent] = (used[parent] ?? 0) + time;
-      depth[node] = (depth[parent] ?? 0) + 1;
-      deepest = Math.max(deepest, depth[node] ?? 0);
-    }
-  }
-  return { left, depth, deepest };
+function SearchField(props: ViewProperties) {
+  const text = props.parameters["search"] ?? "";
+  return <input type="search" placeholder="Search functions" aria-label="Search functions" value={text} onInput={(event) => props.change({ search: event.currentTarget.value === "" ? undefined : event.currentTarget.value }, false)} />;
 }
 
 function Graph(props: ViewProperties & { data: FlameData }) {
   const { data } = props;
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [hover, setHover] = useState<{ node: number; x: number; y: number } | null>(null);
-  const drawn = useMemo(() => shape(data), [data]);
-  const text = props.parameters["search"] ?? "";
-  const wanted = text.toLowerCase();
-  const focus = Math.min(data.parent.length - 1, Number(props.parameters["node"] ?? -1));
-  const matches = (node: number) => {
-    const place = data.places[data.place[node] ?? 0];
-    return place !== undefined && wanted !== "" && `${place.name} ${place.file}`.toLowerCase().includes(wanted);
-  };
-  const [from, length] = focus >= 0 ? [drawn.left[focus] ?? 0, data.total_time[focus] ?? 1] : [0, Math.max(1, data.total)];
+  const compared = data.before.length > 0;
+  const asBefore = compared && props.parameters["width"] === "before";
+  const layout = useMemo(() => flameLayout(data.parent, asBefore ? data.before : data.total_time, data.begin), [data, asBefore]);
+  const wanted = (props.parameters["search"] ?? "").toLowerCase();
+  const focus = Number(props.parameters["node"] ?? -1);
   // Time below a call that matched is not counted again.
   const found = useMemo(() => {
     let sum = 0;
@@ -63,78 +70,82 @@ function Graph(props: ViewProperties & { data: FlameData }) {
     for (let node = 0; node < data.parent.length; node++) {
       const parent = data.parent[node] ?? -1;
       if (parent >= 0 && inside[parent] === 1) inside[node] = 1;
-      else if (matches(node)) {
+      else if (matches(data, node, wanted)) {
         inside[node] = 1;
-        sum += data.total_time[node] ?? 0;
+        sum += layout.width[node] ?? 0;
       }
     }
     return sum;
-  }, [data, wanted]);
-
-  useEffect(() => {
-    const redraw = () => {
-      const paper = canvas.current === null ? null : sheet(canvas.current, (drawn.deepest + 1) * ROW);
-      if (paper === null) return;
-      const { context, width } = paper;
-      const dark = prefersDark();
-      context.font = "11px ui-monospace, monospace";
-      context.textBaseline = "middle";
-      for (let node = 0; node < data.parent.length; node++) {
-        const left = (((drawn.left[node] ?? 0) - from) / length) * width;
-        const wide = ((data.total_time[node] ?? 0) / length) * width;
-        if (wide < 0.4 || left + wide < 0 || left > width) continue;
-        const [begin, end] = [Math.max(0, left), Math.min(width, left + wide)];
-        const name = data.places[data.place[node] ?? 0]?.name ?? "";
-        context.globalAlpha = wanted !== "" && !matches(node) ? 0.35 : 1;
-        context.fillStyle = heatColour(name, dark);
-        context.fillRect(begin, (drawn.depth[node] ?? 0) * ROW, Math.max(0.5, end - begin - 0.5), ROW - 1);
-        context.fillStyle = dark ? "#fff" : "#1b1f27";
-        if (end - begin > 24) context.fillText(fitted(name, end - begin), begin + 3, (drawn.depth[node] ?? 0) * ROW + ROW / 2);
-      }
-      context.globalAlpha = 1;
-    };
-    redraw();
-    addEventListener("resize", redraw);
-    return () => removeEventListener("resize", redraw);
-  }, [drawn, from, length, wanted]);
-
-  const nodeAt = (event: MouseEvent): { node: number; x: number; y: number } | null => {
-    const element = canvas.current;
-    if (element === null) return null;
-    const box = element.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const time = from + (x / box.width) * length;
-    const row = Math.floor(y / ROW);
-    for (let node = 0; node < data.parent.length; node++) {
-      const left = drawn.left[node] ?? 0;
-      if (drawn.depth[node] === row && time >= left && time < left + (data.total_time[node] ?? 0)) return { node, x, y };
-    }
-    return null;
-  };
-  const place = hover === null ? undefined : data.places[data.place[hover.node] ?? 0];
-  const share = (time: number) => `${((time / Math.max(1, data.total)) * 100).toFixed(2)} %`;
+  }, [data, wanted, layout]);
   return (
     <>
       <div class="tabs">
-        <input type="search" placeholder="Search functions" aria-label="Search functions" value={text} onInput={(event) => props.change({ search: event.currentTarget.value === "" ? undefined : event.currentTarget.value }, false)} />
-        {wanted !== "" && <span role="status">{duration(found)} ({share(found)}) match</span>}
-        <button type="button" disabled={focus < 0} onClick={() => props.change({ node: undefined })}>All</button>
+        <SearchField {...props} />
+        {wanted !== "" && <span role="status">{duration(found)} ({((found / layout.total) * 100).toFixed(2)} %) match</span>}
+        {data.threads.length > 1 && (
+          <label>
+            Thread{" "}
+            <select value={props.parameters["thread"] ?? String(data.threads[0]?.id)} onChange={(event) => props.change({ thread: event.currentTarget.value, node: undefined })}>
+              {data.threads.map((thread) => <option key={thread.id} value={String(thread.id)}>{thread.name}</option>)}
+            </select>
+          </label>
+        )}
+        {compared && <button type="button" aria-pressed={asBefore} onClick={() => props.change({ width: asBefore ? undefined : "before", node: undefined })}>Widths of before</button>}
+        <button type="button" disabled={!(focus >= 0)} onClick={() => props.change({ node: undefined })}>All</button>
         <span class="quiet">
-          {duration(data.total)} in {data.source}
+          {duration(layout.total)} in {data.source}
+          {compared && "; red took longer than before, blue less"}
           {data.hidden > 0 && `; ${data.hidden} calls too short to be seen are left out`}
         </span>
       </div>
-      <div class="canvas">
-        <canvas ref={canvas} role="img" aria-label={`Flame graph of ${data.parent.length} calls`} data-nodes={data.parent.length} onMouseMove={(event) => setHover(nodeAt(event))} onMouseLeave={() => setHover(null)} onClick={(event) => { const hit = nodeAt(event); if (hit !== null) props.change({ node: String(hit.node) }); }} />
-        {hover !== null && place !== undefined && (
-          <div class="hover" style={{ left: `${Math.min(hover.x + 14, (canvas.current?.clientWidth ?? 600) - 320)}px`, top: `${hover.y + 14}px` }}>
-            {place.name}
-            <br />
-            {duration(data.total_time[hover.node] ?? 0)} ({share(data.total_time[hover.node] ?? 0)}), own {duration(data.own_time[hover.node] ?? 0)}
-            {place.file !== "" && <><br />{place.file}{place.line > 0 && `:${place.line}`}</>}
-          </div>
-        )}
-      </div>
+      <FlameCanvas data={data} layout={layout} label="Flame graph" search={wanted} focus={focus} onFocus={(node) => props.change({ node: node === null ? undefined : String(node) })} />
+    </>
+  );
+}
+
+function Sandwich(props: ViewProperties & { data: FlameData }) {
+  const { data } = props;
+  const place = props.parameters["function"];
+  const loaded = useAnswer<SandwichData>(place === undefined ? null : `run/${props.run.id}/sandwich/${place}`);
+  const chosen = data.places[Number(place ?? -1)];
+  const table: TableData = {
+    title: "Functions",
+    columns: [
+      { key: "function", title: "Function", unit: "", numeric: false },
+      { key: "place", title: "Place", unit: "", numeric: false },
+      { key: "own", title: "Own", unit: "ns", numeric: true },
+      { key: "total", title: "Total", unit: "ns", numeric: true },
+    ],
+    rows: data.places.map((known) => [known.name, known.file === "" ? "" : `${known.file}:${known.line}`, known.own, known.total]),
+  };
+  const choose = (row: readonly unknown[]) => {
+    const index = data.places.findIndex((known) => known.name === row[0] && known.own === row[2] && known.total === row[3]);
+    props.change({ function: String(index) });
+  };
+  return (
+    <>
+      {chosen === undefined ? (
+        <p class="quiet">Choose a function: all that called it is shown above it, all it called below.</p>
+      ) : (
+        <>
+          <p class="tabs"><strong>{chosen.name}</strong> {duration(chosen.total)}, own {duration(chosen.own)}</p>
+          <Answer loaded={loaded}>{(sides) => <Sides sides={sides} />}</Answer>
+        </>
+      )}
+      <Table table={table} filter={props.parameters["search"] ?? ""} onFilter={(text) => props.change({ search: text === "" ? undefined : text }, false)} onRow={choose} />
+    </>
+  );
+}
+
+function Sides({ sides }: { sides: SandwichData }) {
+  const [above, below] = useMemo(() => [sides.callers, sides.callees].map((side) => flameLayout(side.parent, side.total_time)), [sides]);
+  if (above === undefined || below === undefined) return null;
+  return (
+    <>
+      <h2>Callers</h2>
+      <FlameCanvas data={sides.callers} layout={above} label="Callers" upward />
+      <h2>Callees</h2>
+      <FlameCanvas data={sides.callees} layout={below} label="Callees" />
     </>
   );
 }

@@ -1,23 +1,57 @@
-// Memory: curves over time, and who held the peak.
+// Memory: curves over time with a range to select, who held the peak, and what was allocated in the range.
 
-import type { Curve, Page } from "../data/api";
-import { useAnswer } from "../data/server";
+import { selected } from "../base/ranges";
+import { duration } from "../base/units";
+import type { Curve, Page, TableData } from "../data/api";
+import { isStatic, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { AreaChart } from "../widgets/area_chart";
+import { ShareBar } from "../widgets/share_bar";
 import { Table } from "../widgets/table";
 import type { ViewProperties } from "./view";
 
 export function Memory(props: ViewProperties) {
+  const range = selected(props.parameters);
   const curves = useAnswer<Curve[]>(`run/${props.run.id}/curves`);
-  const page = useAnswer<Page>(`run/${props.run.id}/table/memory`);
+  const cut = range === null || isStatic ? "" : `?from=${Math.round(range.begin)}&to=${Math.round(range.end)}`;
+  const page = useAnswer<Page>(`run/${props.run.id}/memory${cut}`);
+  const names = curves.state === "ready" ? (curves.value[0]?.lines.map((line) => line.title) ?? []) : [];
+  const select = (begin: number, end: number) => props.change({ begin: String(Math.round(begin)), end: String(Math.round(end)) }, false);
   return (
     <>
-      <Answer loaded={curves}>{(value) => <>{value.map((curve) => <AreaChart key={curve.title} curve={curve} />)}</>}</Answer>
+      {range !== null && (
+        <p class="tabs" role="status">
+          <strong>{duration(range.end - range.begin)} selected</strong>, from {duration(range.begin)}
+          <button type="button" onClick={() => props.change({ begin: undefined, end: undefined })}>All of the time</button>
+          <a href={props.to("timeline", { from: String(range.begin), to: String(range.end) })}>In the timeline</a>
+          {isStatic && <span class="quiet">A page to share has the tables of the whole time only.</span>}
+        </p>
+      )}
+      <Answer loaded={curves}>{(value) => <>{value.map((curve) => <AreaChart key={curve.title} curve={curve} range={range} onRange={select} />)}</>}</Answer>
       <Answer loaded={page}>
         {(value) =>
-          value.sections.length === 0 ? <Empty record={value.record} /> : <>{value.sections.map((section) => <Table key={section.key} table={section.table} />)}</>
+          value.sections.length === 0 ? (
+            <Empty record={value.record} />
+          ) : (
+            <>
+              {value.sections.map((section) => (section.key === "peak" ? <Peaks key={section.key} page={section.table} names={names} /> : <Table key={section.key} table={section.table} />))}
+            </>
+          )
         }
       </Answer>
+    </>
+  );
+}
+
+/** A bar for each device: what its peak was used for. */
+function Peaks({ page, names }: { page: TableData; names: readonly string[] }) {
+  const devices = [...new Set(page.rows.map((row) => String(row[0])))];
+  return (
+    <>
+      {devices.map((device) => (
+        <ShareBar key={device} names={names} table={{ title: `${page.title} of ${device}`, columns: page.columns.slice(1), rows: page.rows.filter((row) => row[0] === device).map((row) => row.slice(1)) }} />
+      ))}
+      <Table table={page} />
     </>
   );
 }

@@ -1,9 +1,10 @@
 // Views that are tables: one or several, chosen by tabs where there are ways to group the same thing.
 
-import type { Page } from "../data/api";
+import type { Cell, Page } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { Table, type Sorting } from "../widgets/table";
+import { TopChart } from "../widgets/top_chart";
 import type { ViewProperties } from "./view";
 
 interface Tab {
@@ -11,24 +12,33 @@ interface Tab {
   title: string;
 }
 
+interface Options {
+  /** Draw the rows with most of the column that the table is sorted by. */
+  chart?: boolean;
+  /** Rows have a file and a line: a click shows the source. */
+  source?: boolean;
+}
+
+const ROWS = 10;
+
 /** A view of the tables of these names; the first is shown first. */
-export function tables(tabs: readonly [Tab, ...Tab[]]) {
+export function tables(tabs: readonly [Tab, ...Tab[]], options: Options = {}) {
   return function Tables(props: ViewProperties) {
     const tab = tabs.find((known) => known.name === props.parameters["by"]) ?? tabs[0];
     const loaded = useAnswer<Page>(`run/${props.run.id}/table/${tab.name}`);
     return (
       <>
         {tabs.length > 1 && (
-          <nav class="tabs" aria-label="Grouped by">
+          <div class="tabs" role="group" aria-label="Grouped by">
             {tabs.map((known) => (
               <button key={known.name} type="button" aria-pressed={known === tab} onClick={() => props.change({ by: known.name, sort: undefined })}>
                 {known.title}
               </button>
             ))}
-          </nav>
+          </div>
         )}
         <Answer loaded={loaded}>
-          {(page) => (page.sections.length === 0 ? <Empty record={page.record} /> : <Sections page={page} {...props} />)}
+          {(page) => (page.sections.length === 0 ? <Empty record={page.record} /> : <Sections page={page} {...props} {...options} />)}
         </Answer>
       </>
     );
@@ -36,11 +46,20 @@ export function tables(tabs: readonly [Tab, ...Tab[]]) {
 }
 
 /** The tables of a page. The first keeps its order and filter in the address. */
-export function Sections(props: ViewProperties & { page: Page }) {
+function Sections(props: ViewProperties & Options & { page: Page }) {
   const text = props.parameters["sort"] ?? "";
   const sorting: Sorting | null = text === "" ? null : { key: text.replace(/^-/, ""), down: text.startsWith("-") };
+  const first = props.page.sections[0];
+  const [file, line] = ["file", "line"].map((key) => first?.table.columns.findIndex((column) => column.key === key) ?? -1);
+  const toSource = (row: readonly Cell[]) => {
+    const name = String(row[file ?? -1] ?? "");
+    if (name.endsWith(".py")) location.hash = props.to("source", { file: name, line: String(row[line ?? -1] ?? 1) });
+  };
   return (
     <>
+      {props.chart === true && first !== undefined && (
+        <TopChart table={first.table} column={sorting?.key} count={Number(props.parameters["top"] ?? ROWS)} onCount={(count) => props.change({ top: String(count) }, false)} />
+      )}
       {props.page.sections.map((section, place) =>
         place > 0 ? (
           <Table key={section.key} table={section.table} />
@@ -52,6 +71,7 @@ export function Sections(props: ViewProperties & { page: Page }) {
             filter={props.parameters["filter"] ?? ""}
             onSort={(next) => props.change({ sort: `${next.down ? "-" : ""}${next.key}` }, false)}
             onFilter={(next) => props.change({ filter: next === "" ? undefined : next }, false)}
+            {...(props.source === true ? { onRow: toSource } : {})}
           />
         ),
       )}

@@ -1,16 +1,20 @@
-// Timeline: every thread and stream over time. The range that is seen, the one that is selected and the span are in the address.
-//
-// Mouse: drag moves, wheel with Ctrl zooms, Shift and drag selects, a click shows a span. Touch: one finger moves, two zoom.
-// Keys: W and S zoom, A and D move, N and P go through what was searched, Escape lets go.
+// Timeline: every thread, stream and counter over time. What is seen, selected, chosen, searched, pinned and folded is in the address; entries of the
+// history are made by jumps and choices, not by moving, so that going back returns to where one was.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { duration } from "../base/units";
-import type { Hits, SpanDetails, Spans, TableData, TimelineInfo } from "../data/api";
-import { ask, useAnswer } from "../data/server";
+import { duration, shown as withUnit } from "../base/units";
+import type { SpanDetails, TimelineInfo } from "../data/api";
+import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
+import { RangeTables } from "../widgets/range_tables";
 import { SpanCard } from "../widgets/span_card";
-import { Table } from "../widgets/table";
-import { at, draw, trackAt, type Arrow, type Found, type Range, type Scene } from "../widgets/timeline_canvas";
+import type { Arrow, Found, Mark, Range } from "../widgets/timeline_canvas";
+import { KeyHelp, useKeys } from "../widgets/timeline_keys";
+import { arrange, foldedAtFirst, HEAD, lineAt, type Arrangement } from "../widgets/timeline_layout";
+import { listen, type Gestures } from "../widgets/timeline_pointer";
+import { SearchField, useSearch } from "../widgets/timeline_search";
+import { Stage } from "../widgets/timeline_stage";
+import { TrackList } from "../widgets/track_list";
 import type { ViewProperties } from "./view";
 
 export function Timeline(props: ViewProperties) {
@@ -22,276 +26,227 @@ export function Timeline(props: ViewProperties) {
   );
 }
 
-const DEEP = 12;
 /** A span that is gone to fills this part of what is seen. */
 const AROUND = 8;
-
-function clamp(range: Range, info: TimelineInfo): Range {
-  const whole = Math.max(1, info.end - info.begin);
-  const length = Math.min(whole * 1.05, Math.max(20, range.to - range.from));
-  const from = Math.min(Math.max(range.from, info.begin - whole * 0.025), info.end + whole * 0.025 - length);
-  return { from, to: from + length };
-}
-
-/** From a call to what it launched, whichever of the two was chosen. */
-function arrowsOf(details: SpanDetails): Arrow[] {
-  const own = { span: details.id, time: details.begin };
-  return details.linked.map((link) => {
-    const other = { span: link.span, time: link.begin };
-    return link.relation === "launched" ? { from: own, to: other } : { from: other, to: own };
-  });
-}
+/** Clicks this near to the right edge of a title pin the track. */
+const PIN_WIDTH = 44;
 
 function number(text: string | undefined): number | null {
   const value = text === undefined || text === "" ? NaN : Number(text);
   return Number.isFinite(value) ? value : null;
 }
 
+function rangeOf(from: string | undefined, to: string | undefined): Range | null {
+  const [begin, end] = [number(from), number(to)];
+  return begin === null || end === null || end < begin ? null : { from: begin, to: end };
+}
+
+const list = (text: string | undefined): string[] => (text === undefined || text === "" ? [] : text.split(","));
+const toggled = <T,>(all: readonly T[], one: T): T[] => (all.includes(one) ? all.filter((known) => known !== one) : [...all, one]);
+const markOf = (details: SpanDetails): Mark => ({ track: details.track_id, depth: details.depth, begin: details.begin, end: details.begin + details.duration });
+
+/** From a call to what it launched, from forward to backward, whichever of the two was chosen. */
+function arrowsOf(details: SpanDetails): Arrow[] {
+  const own = markOf(details);
+  const comes = ["launched by", "forward", "arrow from"];
+  return details.linked.map((link) => (comes.includes(link.relation) ? { from: link, to: own } : { from: own, to: link }));
+}
+
+function useArrangement(props: ViewProperties, info: TimelineInfo): Arrangement {
+  const { fold, close, pin } = props.parameters;
+  return useMemo(() => {
+    const groups = [...new Set(info.tracks.map((track) => track.process))];
+    return {
+      folded: fold === undefined ? foldedAtFirst(info.tracks) : new Set(list(fold).map(Number)),
+      closed: new Set(list(close).map((place) => groups[Number(place)] ?? "")),
+      pinned: list(pin).map(Number),
+    };
+  }, [fold, close, pin, info]);
+}
+
 function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const { info, parameters, run } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [from, to] = [number(parameters["from"]), number(parameters["to"])];
-  const whole = { from: info.begin, to: info.end };
-  const [seen, setSeen] = useState<Range>(clamp(from === null || to === null ? whole : { from, to }, info));
-  const [spans, setSpans] = useState<Spans | null>(null);
-  const [folded, setFolded] = useState<ReadonlySet<number>>(() => new Set(info.tracks.filter((track) => track.depth > DEEP * 4).map((track) => track.id)));
+  const scroller = useRef<HTMLDivElement>(null);
+  const stage = useRef<Stage | null>(null);
+  const written = useRef("");
+  const [help, setHelp] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
   const [hover, setHover] = useState<{ found: Found; x: number; y: number } | null>(null);
-  const text = parameters["search"] ?? "";
-  const span = number(parameters["span"]);
-  const selected = useMemo(() => {
-    const [begin, end] = [number(parameters["begin"]), number(parameters["end"])];
-    return begin === null || end === null ? null : { from: begin, to: end };
-  }, [parameters["begin"], parameters["end"]]);
-  const hits = useAnswer<Hits>(text === "" ? null : `run/${run.id}/search?text=${encodeURIComponent(text)}`);
-  const found = hits.state === "ready" ? hits.value : null;
-  const marked = useMemo(() => new Set((found?.hits ?? []).map((hit) => hit.span)), [found]);
-  const details = useAnswer<SpanDetails>(span === null ? null : `run/${run.id}/span/${span}`);
-  const within = useAnswer<TableData>(selected === null ? null : `run/${run.id}/within?from=${Math.round(selected.from)}&to=${Math.round(selected.to)}`);
-  const arrows = useMemo(() => (details.state === "ready" ? arrowsOf(details.value) : []), [details]);
-  const scene: Scene = { arrows, info, spans, seen, selected, span, folded, hits: marked };
-  const latest = useRef(scene);
-  latest.current = scene;
+  const [selecting, setSelecting] = useState<Range | null>(null);
+  const [length, setLength] = useState(info.end - info.begin);
+  const whole = { from: info.begin, to: info.end };
+  const seen = rangeOf(parameters["from"], parameters["to"]);
+  const selected = useMemo(() => rangeOf(parameters["begin"], parameters["end"]), [parameters["begin"], parameters["end"]]);
+  const arrangement = useArrangement(props, info);
+  const layout = useMemo(() => arrange(info.tracks, arrangement), [info, arrangement]);
+  const height = `min(${layout.height}px, max(320px, 100vh - 190px))`;
+  const latest = useRef({ props, arrangement });
+  latest.current = { props, arrangement };
 
-  // What is asked for is a little wider than what is seen, so that moving shows something at once.
-  useEffect(() => {
-    const controller = new AbortController();
-    const timer = setTimeout(() => {
-      const length = seen.to - seen.from;
-      const width = (canvas.current?.clientWidth ?? 1000) * 2;
-      const call = `run/${run.id}/spans?from=${Math.floor(seen.from - length / 2)}&to=${Math.ceil(seen.to + length / 2)}&width=${width}&tracks=${info.tracks.map((track) => track.id).join(",")}`;
-      ask<Spans>(call, controller.signal).then(setSpans, () => undefined);
-      props.change({ from: String(Math.round(seen.from)), to: String(Math.round(seen.to)) }, false);
-    }, 60);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [seen, run.id]);
+  const [span, call] = [parameters["span"], parameters["call"]?.split(".")];
+  const asked = span !== undefined ? `span/${span}` : call !== undefined ? `call?track=${call[0]}&depth=${call[1]}&at=${call[2]}` : null;
+  const details = useAnswer<SpanDetails>(asked === null ? null : `run/${run.id}/${asked}`);
+  const chosen = details.state === "ready" && asked !== null ? details.value : null;
 
-  useEffect(() => {
-    const frame = requestAnimationFrame(() => {
-      if (canvas.current !== null) draw(canvas.current, scene);
-    });
-    return () => cancelAnimationFrame(frame);
+  const reveal = (mark: Mark) => {
+    const around = Math.max(mark.end - mark.begin, 1000) * AROUND;
+    const middle = (mark.begin + mark.end) / 2;
+    stage.current?.show({ from: middle - around / 2, to: middle + around / 2 });
+    stage.current?.reach(mark.track);
+  };
+  /** Chooses a span or a sampled call; the place that was seen stays in the history. */
+  const choose = (found: Mark & { span: number }) => {
+    const sampled = found.span < 0 ? `${found.track}.${found.depth}.${Math.round(found.begin)}` : undefined;
+    props.change({ span: found.span < 0 ? undefined : String(found.span), call: sampled });
+  };
+  const search = useSearch(run.id, parameters["search"] ?? "", number(parameters["hit"]), () => stage.current?.seen.from ?? info.begin, (hit, place) => {
+    const sampled = hit.span < 0 ? `${hit.track}.${hit.depth}.${hit.begin}` : undefined;
+    props.change({ hit: String(place), span: hit.span < 0 ? undefined : String(hit.span), call: sampled });
+    reveal(hit);
   });
+  const select = (range: Range | null) => props.change({ begin: range === null ? undefined : String(Math.round(range.from)), end: range === null ? undefined : String(Math.round(range.to)) });
+
+  const fold = (track: number) => props.change({ fold: toggled([...latest.current.arrangement.folded], track).join(",") }, false);
+  const pin = (track: number) => props.change({ pin: toggled(latest.current.arrangement.pinned, track).join(",") || undefined }, false);
+  const close = (group: string) => {
+    const groups = [...new Set(info.tracks.map((track) => track.process))];
+    props.change({ close: toggled(list(latest.current.props.parameters["close"]), String(groups.indexOf(group))).join(",") || undefined }, false);
+  };
 
   useEffect(() => {
-    const redraw = () => canvas.current !== null && draw(canvas.current, latest.current);
-    addEventListener("resize", redraw);
-    return () => removeEventListener("resize", redraw);
-  }, []);
+    if (canvas.current === null || scroller.current === null) return;
+    const settled = (range: Range) => {
+      const [from, to] = [String(Math.round(range.from)), String(Math.round(range.to))];
+      written.current = `${from} ${to}`;
+      setLength(range.to - range.from);
+      latest.current.props.change({ from, to }, false);
+    };
+    const made = new Stage(canvas.current, scroller.current, info, run.id, layout, seen ?? whole, settled, setProblem);
+    stage.current = made;
+    setLength(made.seen.to - made.seen.from);
+    return () => {
+      stage.current = null;
+      made.close();
+    };
+  }, [info, run.id]);
 
-  const show = (range: Range) => setSeen(clamp(range, info));
-  const zoom = (factor: number, centre = 0.5) => {
-    const { from: left, to: right } = latest.current.seen;
-    const point = left + (right - left) * centre;
-    show({ from: point - (point - left) * factor, to: point + (right - point) * factor });
+  // A gesture goes on while the address changes, so listeners stay and what they call is looked up.
+  const gestures = useRef<Gestures | null>(null);
+  gestures.current = {
+    select: (range, done) => {
+      setSelecting(done ? null : range);
+      if (done) select(range);
+    },
+    hover: (point) => {
+      const found = point === null ? null : (stage.current?.at(point.x, point.y) ?? null);
+      setHover(found === null || point === null ? null : { found, ...point });
+    },
+    click: (x, y) => {
+      if (stage.current === null) return;
+      const { scene, painter } = stage.current;
+      const shown = lineAt(scene.layout, scene.scroll, painter.height, y);
+      if (shown !== null && y < shown.y + HEAD) {
+        if (shown.line.track === null) close(shown.line.group);
+        else if (x > painter.width - PIN_WIDTH) pin(shown.line.track.id);
+        else fold(shown.line.track.id);
+        return;
+      }
+      const hit = stage.current.at(x, y);
+      if (hit === null || hit.value !== null) return;
+      if (hit.count > 1) reveal(hit);
+      else choose(hit);
+    },
   };
-  const move = (share: number) => {
-    const { from: left, to: right } = latest.current.seen;
-    show({ from: left + (right - left) * share, to: right + (right - left) * share });
-  };
-  const reveal = (begin: number, end: number) => {
-    const length = Math.max(end - begin, 1000) * AROUND;
-    show({ from: (begin + end - length) / 2, to: (begin + end + length) / 2 });
-  };
-  const next = (direction: 1 | -1) => {
-    const list = found?.hits ?? [];
-    if (list.length === 0) return;
-    const place = list.findIndex((hit) => hit.span === span);
-    const hit = list[place < 0 ? (direction > 0 ? 0 : list.length - 1) : (place + direction + list.length) % list.length];
-    if (hit === undefined) return;
-    props.change({ span: String(hit.span) }, false);
-    reveal(hit.begin, hit.end);
-  };
+  useEffect(() => {
+    if (stage.current === null || scroller.current === null) return;
+    return listen(stage.current, scroller.current, {
+      select: (range, done) => gestures.current?.select(range, done),
+      hover: (point) => gestures.current?.hover(point),
+      click: (x, y) => gestures.current?.click(x, y),
+    });
+  }, [info, run.id]);
+
+  // Going back or forward in the history changes the address and nothing else.
+  useEffect(() => {
+    const now = `${parameters["from"] ?? ""} ${parameters["to"] ?? ""}`;
+    if (seen !== null && now !== written.current) {
+      written.current = now;
+      stage.current?.show(seen);
+    }
+  }, [parameters["from"], parameters["to"]]);
+  useEffect(() => stage.current?.arrange(layout), [layout]);
+  useEffect(() => {
+    stage.current?.choose({ selected: selecting ?? selected, mark: chosen === null ? null : markOf(chosen), arrows: chosen === null ? [] : arrowsOf(chosen), search: search.text.toLowerCase() });
+  }, [selected, selecting, chosen, search.text]);
 
   // A link into the timeline may name a span or a moment without saying what to see around it. That is found once: afterwards
   // the address says what is seen.
-  const placed = useRef(from !== null);
+  const placed = useRef(seen !== null);
   useEffect(() => {
     const moment = number(parameters["at"]);
-    if (placed.current || (span !== null && details.state === "waiting")) return;
+    if (placed.current || (asked !== null && details.state === "waiting")) return;
     placed.current = true;
-    if (details.state === "ready") reveal(details.value.begin, details.value.begin + details.value.duration);
-    else if (moment !== null) reveal(moment, moment);
+    if (chosen !== null) reveal(markOf(chosen));
+    else if (moment !== null) reveal({ track: -1, depth: 0, begin: moment, end: moment });
   }, [details.state]);
 
-  useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
-      const writing = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-      if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
-      const actions: Record<string, () => void> = {
-        w: () => zoom(0.7),
-        s: () => zoom(1 / 0.7),
-        a: () => move(-0.15),
-        d: () => move(0.15),
-        n: () => next(1),
-        p: () => next(-1),
-        Escape: () => props.change({ span: undefined, begin: undefined, end: undefined }, false),
-      };
-      actions[event.key.length === 1 ? event.key.toLowerCase() : event.key]?.();
-    };
-    addEventListener("keydown", pressed);
-    return () => removeEventListener("keydown", pressed);
-  });
-
-  usePointer(canvas, latest, {
-    show,
-    zoom,
-    select: (range) => props.change({ begin: String(Math.round(range.from)), end: String(Math.round(range.to)) }, false),
-    hover: (point) => setHover(point),
-    click: (x, y) => {
-      if (canvas.current === null) return;
-      const track = trackAt(latest.current, y);
-      if (track !== null) {
-        const changed = new Set(latest.current.folded);
-        if (!changed.delete(track.id)) changed.add(track.id);
-        setFolded(changed);
-        return;
-      }
-      const hit = at(canvas.current, latest.current, x, y);
-      if (hit === null) return;
-      if (hit.span >= 0) props.change({ span: String(hit.span) }, false);
-      else if (hit.count > 1) reveal(hit.begin, hit.end);
-    },
+  const follow = (target: Mark & { span: number }) => {
+    choose(target);
+    reveal(target);
+  };
+  const fill = () => {
+    if (chosen !== null) reveal(markOf(chosen));
+    else if (selected !== null) stage.current?.show(selected);
+  };
+  const mark = () => select(chosen !== null ? { from: chosen.begin, to: chosen.begin + chosen.duration } : (stage.current?.seen ?? whole));
+  const up = () => {
+    const around = chosen?.stack[chosen.stack.length - 1];
+    if (around !== undefined && chosen !== null) follow({ ...around, track: chosen.track_id, depth: Math.max(0, chosen.depth - 1) });
+  };
+  const letGo = () => {
+    if (asked !== null) props.change({ span: undefined, call: undefined, hit: undefined });
+    else if (selected !== null) select(null);
+  };
+  const [zoomIn, zoomOut] = [() => stage.current?.zoom(0.7), () => stage.current?.zoom(1 / 0.7)];
+  const [left, right] = [() => stage.current?.move(-0.15), () => stage.current?.move(0.15)];
+  useKeys({
+    w: zoomIn, ArrowUp: zoomIn, s: zoomOut, ArrowDown: zoomOut, a: left, ArrowLeft: left, d: right, ArrowRight: right,
+    "Shift+ArrowUp": () => stage.current?.climb(-60), "Shift+ArrowDown": () => stage.current?.climb(60),
+    n: () => search.go(1), p: () => search.go(-1), f: fill, m: mark, u: up, "0": () => stage.current?.show(whole),
+    l: () => chosen?.linked[0] !== undefined && follow(chosen.linked[0]),
+    Escape: letGo, "?": () => setHelp(true),
   });
 
   return (
     <>
       <div class="tabs">
-        <input type="search" placeholder="Search spans" aria-label="Search spans" value={text} onInput={(event) => props.change({ search: event.currentTarget.value === "" ? undefined : event.currentTarget.value }, false)} onKeyDown={(event) => event.key === "Enter" && next(event.shiftKey ? -1 : 1)} />
-        {text !== "" && <span class="quiet" role="status" data-hits={found?.total}>{found === null ? "…" : `${found.total} found`}</span>}
-        <button type="button" onClick={() => next(-1)} aria-label="Previous">‹</button>
-        <button type="button" onClick={() => next(1)} aria-label="Next">›</button>
-        <button type="button" onClick={() => zoom(0.6)} aria-label="Zoom in">+</button>
-        <button type="button" onClick={() => zoom(1 / 0.6)} aria-label="Zoom out">−</button>
-        <button type="button" onClick={() => show(whole)}>All</button>
-        <button type="button" onClick={() => props.change({ begin: String(Math.round(seen.from)), end: String(Math.round(seen.to)) }, false)}>Tables of what is seen</button>
-        <span class="quiet">{duration(Math.round(seen.to - seen.from))} seen · WASD move and zoom, Shift and drag selects</span>
+        <SearchField search={search} onText={(text) => props.change({ search: text === "" ? undefined : text, hit: undefined }, false)} />
+        <button type="button" onClick={zoomIn} aria-label="Zoom in">+</button>
+        <button type="button" onClick={zoomOut} aria-label="Zoom out">−</button>
+        <button type="button" onClick={() => stage.current?.show(whole)}>All</button>
+        <button type="button" onClick={() => select(stage.current?.seen ?? whole)}>Tables of what is seen</button>
+        <button type="button" onClick={() => setHelp(true)} aria-label="Keys">?</button>
+        <span class="quiet">{duration(Math.round(length))} seen</span>
         {info.hidden > 0 && <span class="quiet">{info.hidden} spans are nested too deeply to be drawn</span>}
       </div>
+      {problem !== null && <div class="problem" role="alert"><p>{problem}</p></div>}
       <div class="canvas">
-        <canvas ref={canvas} tabIndex={0} role="img" aria-label={`Timeline of ${info.tracks.length} threads and streams`} data-spans={spans?.tracks.reduce((sum, track) => sum + track.begin.length, 0)} />
+        <div ref={scroller} class="stage" tabIndex={0} role="region" aria-label="Tracks" style={{ height }}>
+          <div style={{ height: `${layout.height}px` }}>
+            <canvas ref={canvas} role="img" aria-label={`Timeline of ${info.tracks.length} tracks`} style={{ height }} />
+          </div>
+        </div>
         {hover !== null && (
-          <div class="hover" style={{ left: `${Math.min(hover.x + 14, (canvas.current?.clientWidth ?? 600) - 320)}px`, top: `${hover.y + 16}px` }}>
-            {hover.found.count > 1 ? `${hover.found.count} spans, ` : `${hover.found.name}, `}
-            {duration(hover.found.end - hover.found.begin)}
+          <div class="hover" style={{ left: `${Math.max(0, Math.min(hover.x + 14, (canvas.current?.clientWidth ?? 600) - 320))}px`, top: `${hover.y + 16}px` }}>
+            {hover.found.value !== null ? `${hover.found.name}: ${withUnit(hover.found.value, hover.found.info.unit)}` : `${hover.found.count > 1 ? `${hover.found.count} spans` : hover.found.name}, ${duration(hover.found.end - hover.found.begin)}`}
           </div>
         )}
       </div>
-      {span !== null && <Answer loaded={details}>{(value) => <SpanCard details={value} onSpan={(link) => { props.change({ span: String(link.span) }, false); reveal(link.begin, link.end); }} />}</Answer>}
-      {selected !== null && (
-        <Answer loaded={within}>{(table) => <Table table={{ ...table, title: `${table.title}: ${duration(Math.round(selected.to - selected.from))}` }} />}</Answer>
-      )}
+      {asked !== null && <Answer loaded={details}>{(value) => <SpanCard details={value} onLink={follow} onCaller={(caller) => follow({ ...caller, track: value.track_id, depth: 0 })} onClose={letGo} />}</Answer>}
+      {selected !== null && <RangeTables run={run.id} range={selected} table={parameters["table"] ?? "all"} onTable={(table) => props.change({ table }, false)} onClose={() => select(null)} />}
+      <TrackList tracks={info.tracks} arrangement={arrangement} onFold={fold} onClose={close} onPin={pin} onGo={(track) => stage.current?.reach(track)} />
+      {help && <KeyHelp onClose={() => setHelp(false)} />}
     </>
   );
-}
-
-interface Actions {
-  show: (range: Range) => void;
-  zoom: (factor: number, centre?: number) => void;
-  select: (range: Range) => void;
-  hover: (point: { found: Found; x: number; y: number } | null) => void;
-  click: (x: number, y: number) => void;
-}
-
-/** Mouse and fingers on the canvas. */
-function usePointer(canvas: { current: HTMLCanvasElement | null }, latest: { current: Scene }, actions: Actions): void {
-  const current = useRef(actions);
-  current.current = actions;
-  useEffect(() => {
-    const element = canvas.current;
-    if (element === null) return;
-    const fingers = new Map<number, { x: number; y: number }>();
-    let begun: { x: number; y: number; range: Range; selects: boolean; moved: boolean; apart: number } | null = null;
-    const place = (event: PointerEvent | WheelEvent) => {
-      const box = element.getBoundingClientRect();
-      return { x: event.clientX - box.left, y: event.clientY - box.top };
-    };
-    const time = (x: number, range: Range) => range.from + (x / Math.max(1, element.clientWidth)) * (range.to - range.from);
-    const apart = () => {
-      const [one, two] = [...fingers.values()];
-      return one === undefined || two === undefined ? 0 : Math.abs(one.x - two.x);
-    };
-    const down = (event: PointerEvent) => {
-      const point = place(event);
-      fingers.set(event.pointerId, point);
-      element.setPointerCapture(event.pointerId);
-      begun = { ...point, range: latest.current.seen, selects: event.shiftKey, moved: false, apart: apart() };
-      current.current.hover(null);
-    };
-    const moved = (event: PointerEvent) => {
-      const point = place(event);
-      if (begun === null || !fingers.has(event.pointerId)) {
-        const found = at(element, latest.current, point.x, point.y);
-        current.current.hover(found === null ? null : { found, ...point });
-        return;
-      }
-      fingers.set(event.pointerId, point);
-      if (Math.abs(point.x - begun.x) > 3) begun.moved = true;
-      const { range } = begun;
-      if (fingers.size > 1 && begun.apart > 0) {
-        const factor = begun.apart / Math.max(10, apart());
-        const middle = (range.from + range.to) / 2;
-        current.current.show({ from: middle - (middle - range.from) * factor, to: middle + (range.to - middle) * factor });
-      } else if (begun.selects) {
-        const [one, two] = [time(begun.x, range), time(point.x, range)];
-        if (begun.moved) current.current.select({ from: Math.min(one, two), to: Math.max(one, two) });
-      } else {
-        const shift = ((begun.x - point.x) / Math.max(1, element.clientWidth)) * (range.to - range.from);
-        current.current.show({ from: range.from + shift, to: range.to + shift });
-      }
-    };
-    const up = (event: PointerEvent) => {
-      fingers.delete(event.pointerId);
-      if (begun !== null && !begun.moved) current.current.click(begun.x, begun.y);
-      if (fingers.size === 0) begun = null;
-    };
-    const wheel = (event: WheelEvent) => {
-      if (event.ctrlKey || event.metaKey) {
-        event.preventDefault();
-        current.current.zoom(Math.exp(event.deltaY * 0.003), place(event).x / Math.max(1, element.clientWidth));
-      } else if (event.deltaX !== 0) {
-        event.preventDefault();
-        const { seen } = latest.current;
-        const shift = (event.deltaX / Math.max(1, element.clientWidth)) * (seen.to - seen.from);
-        current.current.show({ from: seen.from + shift, to: seen.to + shift });
-      }
-    };
-    const left = () => current.current.hover(null);
-    element.addEventListener("pointerdown", down);
-    element.addEventListener("pointermove", moved);
-    element.addEventListener("pointerup", up);
-    element.addEventListener("pointercancel", up);
-    element.addEventListener("pointerleave", left);
-    element.addEventListener("wheel", wheel, { passive: false });
-    return () => {
-      element.removeEventListener("pointerdown", down);
-      element.removeEventListener("pointermove", moved);
-      element.removeEventListener("pointerup", up);
-      element.removeEventListener("pointercancel", up);
-      element.removeEventListener("pointerleave", left);
-      element.removeEventListener("wheel", wheel);
-    };
-  }, []);
 }

@@ -1,17 +1,31 @@
-// Values over time as stacked areas; each value holds until the next.
+// Values over time as stacked areas; each value holds until the next. Dragging selects a range, as do Shift and the arrow keys.
 
+import { useRef, useState } from "preact/hooks";
 import { part } from "../base/colour";
+import type { Stretch } from "../base/ranges";
 import { duration, shown } from "../base/units";
 import type { Curve } from "../data/api";
 
 const [WIDTH, HEIGHT] = [1000, 220];
+/** One press of an arrow key, as a part of the whole. */
+const STEP = 0.02;
 
-export function AreaChart({ curve }: { curve: Curve }) {
+interface Properties {
+  curve: Curve;
+  range?: Stretch | null;
+  onRange?: (begin: number, end: number) => void;
+}
+
+export function AreaChart({ curve, range = null, onRange }: Properties) {
+  const [dragged, setDragged] = useState<Stretch | null>(null);
+  const [at, setAt] = useState<number | null>(null);
+  const anchor = useRef(0);
   const first = curve.times[0] ?? 0;
   const last = curve.times[curve.times.length - 1] ?? first;
+  const length = Math.max(1, last - first);
   const sums = curve.times.map((_, place) => curve.lines.reduce((sum, line) => sum + (line.values[place] ?? 0), 0));
   const most = Math.max(1, ...sums);
-  const x = (time: number) => (last === first ? 0 : ((time - first) / (last - first)) * WIDTH);
+  const x = (time: number) => ((time - first) / length) * WIDTH;
   const y = (value: number) => HEIGHT - (Math.max(0, value) / most) * HEIGHT;
   const below = curve.times.map(() => 0);
   const areas = curve.lines.map((line) => {
@@ -27,16 +41,56 @@ export function AreaChart({ curve }: { curve: Curve }) {
     });
     return [...path, ...bottom.reverse()].join(" ");
   });
+  const timeAt = (event: PointerEvent) => {
+    const box = (event.currentTarget as Element).getBoundingClientRect();
+    return first + Math.min(1, Math.max(0, (event.clientX - box.left) / Math.max(1, box.width))) * length;
+  };
+  const between = (time: number): Stretch => ({ begin: Math.min(anchor.current, time), end: Math.max(anchor.current, time) });
+  const moved = (event: PointerEvent) => {
+    setAt(timeAt(event));
+    if (event.buttons === 1 && onRange !== undefined) setDragged(between(timeAt(event)));
+  };
+  const released = () => {
+    if (dragged !== null && dragged.end - dragged.begin > length / 500) onRange?.(dragged.begin, dragged.end);
+    setDragged(null);
+  };
+  const pressed = (event: KeyboardEvent) => {
+    const sign = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (sign === 0 || onRange === undefined) return;
+    event.preventDefault();
+    const now = range ?? { begin: first, end: last };
+    const step = sign * STEP * length;
+    const begin = Math.max(first, now.begin + (event.shiftKey ? 0 : step));
+    const end = Math.min(last, now.end + (event.shiftKey || range !== null ? step : 0));
+    if (end - begin > length / 500) onRange(begin, end);
+  };
+  const place = at === null ? -1 : curve.times.findLastIndex((time) => time <= at);
+  const marked = dragged ?? range;
   return (
     <section class="bars">
       <h2>{curve.title}</h2>
       <p class="quiet">
         Most: {shown(most, curve.unit)}, over {duration(last - first)}
+        {place >= 0 && `; at ${duration(curve.times[place] ?? 0)}: ${shown(sums[place] ?? 0, curve.unit)}`}
+        {onRange !== undefined && "; drag to select a range"}
       </p>
-      <svg class="chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`${curve.title}: at most ${shown(most, curve.unit)}`}>
+      <svg
+        class="chart"
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        tabIndex={onRange === undefined ? undefined : 0}
+        aria-label={`${curve.title}: at most ${shown(most, curve.unit)}${onRange === undefined ? "" : ". Arrow keys move the selected range, with Shift its end."}`}
+        onPointerDown={(event) => { anchor.current = timeAt(event); }}
+        onPointerMove={moved}
+        onPointerUp={released}
+        onPointerLeave={() => { setAt(null); released(); }}
+        onKeyDown={pressed}
+      >
         {areas.map((points, index) => (
           <polygon key={index} points={points} fill={part(index)} />
         ))}
+        {marked !== null && <rect class="selection" x={x(marked.begin)} width={Math.max(1, x(marked.end) - x(marked.begin))} height={HEIGHT} />}
       </svg>
       <ul class="legend">
         {curve.lines.map((line, index) => (

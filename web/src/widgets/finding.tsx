@@ -6,18 +6,17 @@ import type { FindingData } from "../data/api";
 interface Properties {
   finding: FindingData;
   to: (view: string, parameters?: Record<string, string>) => string;
-  brief?: boolean;
 }
 
-export function Finding({ finding, to, brief = false }: Properties) {
+export function Finding({ finding, to }: Properties) {
   const { evidence } = finding;
   const at = evidence.columns.findIndex((column) => column.key === "at");
   const span = evidence.columns.findIndex((column) => column.key === "span");
   return (
     <article class="finding">
-      <h3>
+      <h2>
         {finding.title} <span class="quiet">{finding.rule}, {finding.confidence} confidence</span>
-      </h3>
+      </h2>
       <p>{finding.message}</p>
       <p>
         <strong>Fix:</strong> {finding.fix}
@@ -29,7 +28,7 @@ export function Finding({ finding, to, brief = false }: Properties) {
         </p>
       )}
       {finding.source !== null && <p><code>{finding.source}</code></p>}
-      {!brief && evidence.rows.length > 0 && (
+      {evidence.rows.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label={`Evidence of ${finding.rule}`}>
           <table>
             <thead>

@@ -1,28 +1,62 @@
-// Everything about a span.
+// Everything about a span: times, inputs, what it is inside of, what it belongs to.
 
 import { duration } from "../base/units";
-import type { Link, SpanDetails } from "../data/api";
+import type { Caller, Link, SpanDetails } from "../data/api";
 
-export function SpanCard(props: { details: SpanDetails; onSpan: (link: Link) => void }) {
+interface Properties {
+  details: SpanDetails;
+  onLink: (link: Link) => void;
+  onCaller: (caller: Caller) => void;
+  onClose: () => void;
+}
+
+/** Shapes and the like first: they are what one looks for. */
+const FIRST = ["Input Dims", "Input type", "Concrete Inputs", "grid", "block"];
+
+export function SpanCard(props: Properties) {
   const { details } = props;
+  const rank = (key: string) => (FIRST.includes(key) ? FIRST.indexOf(key) : FIRST.length);
+  const args = details.args.toSorted((left, right) => rank(left.key) - rank(right.key));
   return (
     <section class="table" aria-label="Span">
-      <h2>{details.name}</h2>
+      <header>
+        <h2>{details.name}</h2>
+        <button type="button" onClick={props.onClose} aria-label="Close">✕</button>
+      </header>
       <dl>
         <dt>Time</dt>
-        <dd>{duration(details.duration)}</dd>
+        <dd data-duration={details.duration}>{duration(details.duration)}</dd>
         <dt>Begin</dt>
         <dd>{duration(details.begin)}</dd>
         <dt>Kind</dt>
         <dd>{details.category}</dd>
         <dt>On</dt>
         <dd>{details.process}, {details.track}</dd>
-        {details.args.map((arg) => [<dt key={`${arg.key} key`}>{arg.key}</dt>, <dd key={arg.key}>{arg.value}</dd>])}
         {details.linked.map((link) => [
-          <dt key={`${link.span} relation`}>{link.relation}</dt>,
-          <dd key={link.span}><button type="button" onClick={() => props.onSpan(link)}>{link.name}</button></dd>,
+          <dt key={`${link.relation} ${link.span} relation`}>{link.relation}</dt>,
+          <dd key={`${link.relation} ${link.span}`}><button type="button" data-relation={link.relation} onClick={() => props.onLink(link)}>{link.name} <span class="quiet">{duration(link.end - link.begin)}</span></button></dd>,
         ])}
+        {args.map((arg) => [<dt key={`${arg.key} key`}>{arg.key}</dt>, <dd key={arg.key}>{arg.value}</dd>])}
       </dl>
+      {details.stack.length > 0 && <Callers title="Inside of" callers={details.stack} onCaller={props.onCaller} />}
+      {details.sampled.length > 0 && <Callers title="Sampled stack" callers={details.sampled} onCaller={props.onCaller} />}
     </section>
+  );
+}
+
+/** The innermost first, as one reads a stack to find who is to blame. */
+function Callers(props: { title: string; callers: readonly Caller[]; onCaller: (caller: Caller) => void }) {
+  return (
+    <>
+      <h3>{props.title}</h3>
+      <ol class="stack">
+        {props.callers.toReversed().map((caller, place) => (
+          <li key={place}>
+            {caller.span < 0 ? caller.name : <button type="button" onClick={() => props.onCaller(caller)}>{caller.name}</button>}
+            {caller.place !== "" && <code> {caller.place}</code>}
+          </li>
+        ))}
+      </ol>
+    </>
   );
 }

@@ -8,6 +8,8 @@ import type { Cell, TableData } from "../data/api";
 const STEP = 200;
 /** So few rows need no filter. */
 const FEW = 12;
+/** Columns of moments rather than amounts: a share of the largest says nothing. */
+const MOMENTS = ["at", "begin", "allocated_at", "released_at"];
 
 export interface Sorting {
   key: string;
@@ -48,7 +50,7 @@ export function Table(props: Properties) {
   }, [table, filter, sorting?.key, sorting?.down]);
   // A bar behind each number shows its share of the largest.
   const largest = useMemo(
-    () => table.columns.map((column, place) => (column.unit === "ns" || column.unit === "bytes" ? Math.max(0, ...table.rows.map((row) => (typeof row[place] === "number" ? row[place] : 0))) : 0)),
+    () => table.columns.map((column, place) => ((column.unit === "ns" || column.unit === "bytes") && !MOMENTS.includes(column.key) ? Math.max(0, ...table.rows.map((row) => (typeof row[place] === "number" ? row[place] : 0))) : 0)),
     [table],
   );
   const sort = (key: string, numeric: boolean) => {

@@ -130,7 +130,8 @@ fn from_python_functions(
     spans.ids().map(stack).collect()
 }
 
-fn inherit_from_forward(trace: &Trace, events: &Events, nesting: &Nesting, ids: &mut [u32]) {
+/// Gives events of the backward pass the id (of a stack, of a module) that their forward operator has.
+pub(crate) fn inherit_from_forward(trace: &Trace, events: &Events, nesting: &Nesting, ids: &mut [u32]) {
     const NONE: u32 = u32::MAX;
     let sequence = trace.arg("Sequence number");
     let forward_thread = trace.arg("Fwd thread id");

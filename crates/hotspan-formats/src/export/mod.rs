@@ -66,3 +66,14 @@ pub fn save(trace: &Trace, exporter: &dyn Exporter, path: &Path) -> Result<(), E
     };
     write().map_err(|error| ExportError { path: path.to_owned(), error })
 }
+
+/// A trace in a format, compressed by gzip, in memory.
+///
+/// # Errors
+/// When the exporter refuses.
+pub fn gzipped(trace: &Trace, exporter: &dyn Exporter) -> io::Result<Vec<u8>> {
+    let encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(5));
+    let mut output = io::BufWriter::new(encoder);
+    exporter.write(trace, &mut output)?;
+    output.into_inner().map_err(io::Error::from)?.finish()
+}

@@ -16,6 +16,7 @@ pub(crate) mod ranks;
 pub(crate) mod record;
 pub(crate) mod record_memory;
 pub(crate) mod report;
+mod report_html;
 pub(crate) mod run;
 pub(crate) mod stats;
 mod stats_lines;

@@ -8,6 +8,7 @@ use hotspan_analyze::{Overview, Table, overview};
 use hotspan_store::Trace;
 use serde_json::{Map, Value, json};
 
+use crate::commands::report_html;
 use crate::commands::run::spool;
 use crate::error::CommandError;
 use crate::present::Style;
@@ -19,6 +20,7 @@ Examples:
   hotspan report train.hotspan --markdown > report.md
   hotspan report before.hotspan after.hotspan   # what got faster and slower
   hotspan report train.hotspan --html report.html   # the dashboard in one file, to share
+  hotspan report ranks/ --html report.html          # of a folder with a trace for each rank
   hotspan report train.hotspan.spool            # of a run that was killed";
 
 /// Show where the time of a program went and what to change, or compare two runs
@@ -32,8 +34,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     format: ReportFormat,
     /// Write the dashboard with its data into one HTML file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "markdown", "after"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "markdown"])]
     html: Option<PathBuf>,
+    /// Put the text of the program's Python files into the HTML file as well
+    #[arg(long, requires = "html")]
+    with_source: bool,
 }
 
 /// How a report is written.
@@ -50,19 +55,27 @@ pub(crate) struct ReportFormat {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
     let style = Style::of(io::stdout().is_terminal());
-    let trace = open(&arguments.file)?;
     if let Some(html) = &arguments.html {
-        let page = hotspan_view::static_page(&trace, &arguments.file)
-            .ok_or_else(|| CommandError::Usage("this hotspan was built without the web app".to_owned()))?;
-        // It appears whole or not at all.
-        let unfinished = html.with_extension(format!("{}.tmp", std::process::id()));
-        std::fs::write(&unfinished, page)?;
-        return Ok(std::fs::rename(unfinished, html)?);
+        let mut traces = Vec::new();
+        for path in std::iter::once(&arguments.file).chain(&arguments.after) {
+            if is_cut_off(path) {
+                traces.push((path.clone(), open(path)?));
+            } else {
+                traces.extend(report_html::traces(path)?);
+            }
+        }
+        return report_html::write(&traces, arguments.with_source, html);
     }
+    let trace = open(&arguments.file)?;
     match &arguments.after {
         None => write(&trace, arguments.format, style, output),
         Some(path) => write_comparison(&compare(&trace, &open(path)?), arguments.format, style, output),
     }
+}
+
+/// Whether a path is what a run that was killed left behind: a folder of parts that belong together.
+fn is_cut_off(path: &Path) -> bool {
+    path.is_dir() && path.file_name().is_some_and(|name| name.to_string_lossy().contains(".spool"))
 }
 
 fn open(path: &Path) -> Result<Trace, CommandError> {

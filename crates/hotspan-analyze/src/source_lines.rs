@@ -1,0 +1,300 @@
+//! Lines of the program's source with all that is known of each: time on the processor, time of device work it launched, memory it
+//! allocated, and what a line profiler counted.
+//!
+//! Samples say which line a thread was at. Device work and allocations belong to the line that the thread was at when they were
+//! launched or made. A sample of the same call of an operator tells it for certain; without one the nearest sample does, which is as exact
+//! as samples are dense.
+
+use std::collections::BTreeMap;
+
+use hotspan_store::{
+    Bytes, Category, Duration, FrameKind, SampleRow, SpanId, StackId, Timestamp, Trace, TrackId,
+};
+
+use crate::intervals::Interval;
+use crate::launch_calls::LaunchCalls;
+use crate::report::{Cell, Column, Table};
+
+/// Where a line is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinePlace {
+    /// Its file.
+    pub file: String,
+    /// Its number.
+    pub line: u32,
+    /// The function it belongs to.
+    pub function: String,
+}
+
+/// What is known of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineCost {
+    /// Samples while it was the innermost line of Python.
+    pub own: Duration,
+    /// Samples while it was anywhere in the stack.
+    pub total: Duration,
+    /// Device work launched from it.
+    pub device: Duration,
+    /// Bytes allocated from it, on all devices.
+    pub allocated: Bytes,
+    /// How often a line profiler saw it executed.
+    pub hits: u64,
+    /// The time a line profiler saw it take.
+    pub time: Duration,
+    /// By how much the process grew on it.
+    pub increment: Bytes,
+}
+
+/// The lines of a trace, by file and number.
+#[must_use]
+pub fn source_lines(trace: &Trace) -> BTreeMap<LinePlace, LineCost> {
+    let mut lines = Lines { trace, places: Vec::new(), costs: Vec::new(), of_frame: Vec::new() };
+    lines.of_frame = vec![None; trace.profile().frames.len()];
+    lines.add_samples();
+    let samples = SamplesByThread::of(trace);
+    lines.add_device_work(&samples);
+    lines.add_memory(&samples);
+    lines.add_recorded();
+    lines.places.into_iter().zip(lines.costs).collect()
+}
+
+struct Lines<'a> {
+    trace: &'a Trace,
+    places: Vec<LinePlace>,
+    costs: Vec<LineCost>,
+    /// For each frame, its line.
+    of_frame: Vec<Option<usize>>,
+}
+
+impl Lines<'_> {
+    /// The line of a place, new or known.
+    fn line(&mut self, known: &mut BTreeMap<LinePlace, usize>, place: LinePlace) -> usize {
+        *known.entry(place).or_insert_with_key(|place| {
+            self.places.push(place.clone());
+            self.costs.push(LineCost::default());
+            self.costs.len() - 1
+        })
+    }
+
+    fn add_samples(&mut self) {
+        let profile = self.trace.profile();
+        let mut known: BTreeMap<LinePlace, usize> = BTreeMap::new();
+        for (index, row) in profile.frames.rows().enumerate() {
+            if row.kind == FrameKind::Python && row.line > 0 {
+                let (file, function) =
+                    (self.trace.str(row.file).to_owned(), self.trace.str(row.name).to_owned());
+                let line = self.line(&mut known, LinePlace { file, line: row.line, function });
+                self.of_frame[index] = Some(line);
+            }
+        }
+        let mut weights: BTreeMap<StackId, Duration> = BTreeMap::new();
+        for sample in profile.samples.rows().filter(|sample| sample.stack != StackId::NONE) {
+            *weights.entry(sample.stack).or_default() += sample.weight;
+        }
+        let mut seen: Vec<usize> = Vec::new();
+        for (stack, weight) in weights {
+            seen.clear();
+            let lines = profile.stacks.frames(stack).filter_map(|frame| self.of_frame[frame.index()]);
+            for line in lines {
+                if seen.is_empty() {
+                    self.costs[line].own += weight;
+                }
+                // A line that calls itself again is met once.
+                if !seen.contains(&line) {
+                    self.costs[line].total += weight;
+                    seen.push(line);
+                }
+            }
+        }
+    }
+
+    /// The innermost line of Python on a stack.
+    fn innermost(&self, stack: StackId) -> Option<usize> {
+        self.trace.profile().stacks.frames(stack).find_map(|frame| self.of_frame[frame.index()])
+    }
+
+    fn add_device_work(&mut self, samples: &SamplesByThread) {
+        let (trace, spans) = (self.trace, self.trace.spans());
+        let calls = LaunchCalls::of(trace);
+        for span in spans.ids().filter(|&span| trace.span_category(span).is_device()) {
+            let Some(call) = calls.call(span) else { continue };
+            let stack = samples.near(spans.track(call), spans.time(call));
+            if let Some(line) = stack.and_then(|stack| self.innermost(stack)) {
+                self.costs[line].device += spans.duration(span);
+            }
+        }
+    }
+
+    fn add_memory(&mut self, samples: &SamplesByThread) {
+        let Some(name) = self.trace.strings().find("[memory]") else { return };
+        let bytes = self.trace.arg("Bytes");
+        for event in self.trace.instants().events().filter(|event| event.name == name) {
+            let Some(amount) = bytes.int(event.args).filter(|&amount| amount > 0) else { continue };
+            let stack = samples.near(event.track, event.time);
+            if let Some(line) = stack.and_then(|stack| self.innermost(stack)) {
+                self.costs[line].allocated += Bytes(amount);
+            }
+        }
+    }
+
+    /// What a line profiler counted.
+    fn add_recorded(&mut self) {
+        let profile = self.trace.profile();
+        let mut known: BTreeMap<LinePlace, usize> =
+            self.places.iter().cloned().enumerate().map(|(index, place)| (place, index)).collect();
+        for row in profile.lines.rows().filter(|row| row.hits > 0) {
+            let function = profile.frames.row(row.function);
+            let place = LinePlace {
+                file: self.trace.str(function.file).to_owned(),
+                line: row.line,
+                function: self.trace.str(function.name).to_owned(),
+            };
+            let line = self.line(&mut known, place);
+            let cost = &mut self.costs[line];
+            cost.hits += row.hits.unsigned_abs();
+            cost.time += row.time;
+            cost.increment += row.increment;
+        }
+    }
+}
+
+/// Where each thread was when, and the outermost operators it ran.
+struct SamplesByThread {
+    threads: Vec<Vec<SampleRow>>,
+    operators: Vec<Vec<Interval>>,
+}
+
+impl SamplesByThread {
+    fn of(trace: &Trace) -> Self {
+        let mut threads: Vec<Vec<SampleRow>> = vec![Vec::new(); trace.tracks().len()];
+        for sample in trace.profile().samples.rows().filter(|sample| sample.stack != StackId::NONE) {
+            threads[sample.track.index()].push(sample);
+        }
+        for samples in &mut threads {
+            samples.sort_by_key(|sample| sample.time);
+        }
+        let spans = trace.spans();
+        let is_operator = |span: &SpanId| trace.span_category(*span) == Category::Operator;
+        let mut calls: Vec<SpanId> = spans.ids().filter(is_operator).collect();
+        calls.sort_by_key(|&span| (spans.time(span), std::cmp::Reverse(spans.end(span))));
+        let mut operators: Vec<Vec<Interval>> = vec![Vec::new(); trace.tracks().len()];
+        for span in calls {
+            let known = &mut operators[spans.track(span).index()];
+            // What begins before the last one ends is inside it.
+            if known.last().is_none_or(|last| last.end <= spans.time(span)) {
+                known.push(Interval::new(spans.time(span), spans.end(span)));
+            }
+        }
+        Self { threads, operators }
+    }
+
+    /// The stack of a sample of the same call of an operator, or else of the nearest one.
+    fn near(&self, track: TrackId, time: Timestamp) -> Option<StackId> {
+        let samples = &self.threads[track.index()];
+        let calls = &self.operators[track.index()];
+        let call = calls.partition_point(|call| call.begin <= time).checked_sub(1).map(|place| calls[place]);
+        if let Some(call) = call.filter(|call| time <= call.end) {
+            let first = samples.get(samples.partition_point(|sample| sample.time < call.begin));
+            if let Some(sample) = first.filter(|sample| sample.time <= call.end) {
+                return Some(sample.stack);
+            }
+        }
+        let next = samples.partition_point(|sample| sample.time <= time);
+        let near =
+            [next.checked_sub(1), Some(next)].into_iter().flatten().filter_map(|place| samples.get(place));
+        let distance = |sample: &&SampleRow| sample.time.since(time).0.saturating_abs();
+        let nearest = near.min_by_key(distance)?;
+        // Farther away than it stands for, it tells nothing.
+        (distance(&nearest) <= nearest.weight.0.max(0)).then_some(nearest.stack)
+    }
+}
+
+/// How files look: their lines added up, most time first.
+#[must_use]
+pub fn source_files_table(lines: &BTreeMap<LinePlace, LineCost>) -> Table {
+    let mut files: BTreeMap<&str, LineCost> = BTreeMap::new();
+    for (place, cost) in lines {
+        // A call's time is at its own line and at those around it: only own times add up.
+        let sum = files.entry(&place.file).or_default();
+        sum.own += cost.own;
+        sum.device += cost.device;
+        sum.allocated += cost.allocated;
+        sum.hits += cost.hits;
+        sum.time += cost.time;
+    }
+    let mut rows: Vec<(&str, LineCost)> = files.into_iter().collect();
+    rows.sort_by_key(|(_, cost)| std::cmp::Reverse(cost.own.max(cost.time)));
+    let mut table = Table::new("Files");
+    table.add_column(Column::text("file", "File"), rows.iter().map(|(file, _)| Cell::text(file)));
+    let costs: Vec<LineCost> = rows.into_iter().map(|(_, cost)| cost).collect();
+    add_costs(&mut table, &costs);
+    table
+}
+
+/// How lines look: columns without a value anywhere are left out.
+#[must_use]
+pub fn source_line_table(lines: &BTreeMap<LinePlace, LineCost>) -> Table {
+    let mut table = Table::new("Lines of source");
+    let mut rows: Vec<(&LinePlace, &LineCost)> = lines.iter().collect();
+    rows.sort_by_key(|(_, cost)| std::cmp::Reverse((cost.own.max(cost.time), cost.device, cost.total)));
+    table.add_column(Column::text("file", "File"), rows.iter().map(|(place, _)| Cell::text(&place.file)));
+    table.add_column(
+        Column::count("line", "Line #"),
+        rows.iter().map(|(place, _)| Cell::Count(place.line.into())),
+    );
+    table.add_column(
+        Column::text("function", "Function"),
+        rows.iter().map(|(place, _)| Cell::text(&place.function)),
+    );
+    let costs: Vec<LineCost> = rows.iter().map(|(_, cost)| **cost).collect();
+    add_costs(&mut table, &costs);
+    table
+}
+
+/// Adds the columns in which any row has something.
+fn add_costs(table: &mut Table, costs: &[LineCost]) {
+    let time = |time: Duration| if time.0 == 0 { Cell::Missing } else { Cell::Duration(time) };
+    let bytes = |bytes: Bytes| if bytes.0 == 0 { Cell::Missing } else { Cell::Bytes(bytes) };
+    let count = |count: u64| if count == 0 { Cell::Missing } else { Cell::Count(count) };
+    let mut add = |column: Column, cell: &dyn Fn(&LineCost) -> Cell| {
+        if costs.iter().any(|cost| cell(cost) != Cell::Missing) {
+            table.add_column(column, costs.iter().map(cell));
+        }
+    };
+    add(Column::duration("own", "CPU, own"), &|cost| time(cost.own));
+    add(Column::duration("total", "CPU, with calls"), &|cost| time(cost.total));
+    add(Column::duration("device", "Device time launched"), &|cost| time(cost.device));
+    add(Column::bytes("allocated", "Allocated"), &|cost| bytes(cost.allocated));
+    add(Column::count("hits", "Hits"), &|cost| count(cost.hits));
+    add(Column::duration("time", "Time"), &|cost| time(cost.time));
+    add(Column::bytes("increment", "Increment"), &|cost| bytes(cost.increment));
+}
+
+#[cfg(test)]
+mod tests {
+    use hotspan_store::{FrameRow, Ident, SampleState, TraceBuilder};
+
+    use super::*;
+
+    #[test]
+    fn samples_count_for_the_innermost_line_and_for_those_around_it() {
+        let mut builder = TraceBuilder::new();
+        let track = builder.track(Ident::Int(1), Ident::Int(1));
+        let file = builder.intern("a.py");
+        for (time, lines) in [(0, &[3_u32, 8][..]), (10, &[3, 9]), (20, &[4])] {
+            let mut stack = StackId::NONE;
+            for (depth, &line) in lines.iter().enumerate() {
+                let name = builder.intern(["main", "work"][depth]);
+                let frame =
+                    builder.frame(FrameRow { name, file, line, first_line: 1, kind: FrameKind::Python });
+                stack = builder.stack(stack, frame);
+            }
+            let (time, weight, state) = (Timestamp(time), Duration(10), SampleState::Running);
+            builder.push_sample(SampleRow { time, track, stack, weight, state, gil: true });
+        }
+        let lines = source_lines(&builder.finish());
+        let seen: Vec<_> = lines.iter().map(|(place, cost)| (place.line, cost.own.0, cost.total.0)).collect();
+        assert_eq!(seen, [(3, 0, 20), (4, 10, 10), (8, 10, 10), (9, 10, 10)]);
+        assert_eq!(source_line_table(&lines).columns.len(), 5);
+    }
+}

@@ -1,0 +1,77 @@
+//! A stretch of a trace as a trace of its own: any analysis or exporter can then answer for just that time.
+//!
+//! Strings, args, frames and stacks are shared with the whole; only event rows are copied. Spans and samples are cut where they reach
+//! beyond the stretch. Sums without times (calls and lines added up) cannot be cut and are left out.
+
+use crate::events::Spans;
+use crate::profile::{CallStats, LineStats, Samples};
+use crate::trace::Trace;
+use crate::units::Timestamp;
+
+impl Trace {
+    /// What happened from `from` to `to`. Times stay those of the whole.
+    #[must_use]
+    pub fn between(&self, from: Timestamp, to: Timestamp) -> Self {
+        let mut part = self.clone();
+        let touching = |times: &[i64], lengths: &[i64]| -> Vec<usize> {
+            let rows = times.iter().zip(lengths).enumerate();
+            let kept = rows.filter(|&(_, (&begin, &length))| {
+                let end = begin.saturating_add(length.max(0));
+                begin < to.0 && (end > from.0 || begin >= from.0)
+            });
+            kept.map(|(row, _)| row).collect()
+        };
+        let cut = |times: &mut [i64], lengths: &mut [i64]| {
+            for (time, length) in times.iter_mut().zip(lengths) {
+                let end = time.saturating_add((*length).max(0)).min(to.0);
+                *time = (*time).max(from.0);
+                *length = end.saturating_sub(*time).max(0);
+            }
+        };
+        let inside = |times: &[i64]| -> Vec<usize> {
+            let rows = times.iter().enumerate();
+            rows.filter(|&(_, &time)| (from.0..to.0).contains(&time)).map(|(row, _)| row).collect()
+        };
+        let spans = self.spans.gather(&touching(&self.spans.time, &self.spans.duration));
+        let (mut times, mut lengths) = (spans.time.to_vec(), spans.duration.to_vec());
+        cut(&mut times, &mut lengths);
+        part.spans = Spans { time: times.into(), duration: lengths.into(), ..spans };
+        part.instants = self.instants.gather(&inside(&self.instants.time));
+        part.counters = self.counters.gather(&inside(&self.counters.time));
+        part.flows = self.flows.gather(&inside(&self.flows.time));
+        let samples = &self.profile.samples;
+        let samples = samples.gather(&touching(&samples.time, &samples.weight));
+        let (mut times, mut lengths) = (samples.time.to_vec(), samples.weight.to_vec());
+        cut(&mut times, &mut lengths);
+        part.profile.samples = Samples { time: times.into(), weight: lengths.into(), ..samples };
+        part.profile.calls = CallStats::default();
+        part.profile.lines = LineStats::default();
+        part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Duration, EventRow, Ident, SpanRow, Timestamp, TraceBuilder};
+
+    #[test]
+    fn spans_are_cut_and_others_left_out() {
+        let mut builder = TraceBuilder::new();
+        for (name, time, duration) in
+            [("over", 0, 100), ("inside", 20, 5), ("ends there", 0, 10), ("later", 30, 5)]
+        {
+            let track = builder.track(Ident::Int(1), Ident::Int(1));
+            let (name, category) = (builder.intern(name), builder.category("cpu_op"));
+            let args = builder.no_args();
+            let event = EventRow { time: Timestamp(time), name, category, track, args };
+            builder.push_span(SpanRow { event, duration: Duration(duration) });
+        }
+        let part = builder.finish().between(Timestamp(10), Timestamp(30));
+        let spans = part.spans();
+        let rows: Vec<_> = spans
+            .ids()
+            .map(|span| (part.span_name(span), spans.time(span).0, spans.duration(span).0))
+            .collect();
+        assert_eq!(rows, [("over", 10, 20), ("inside", 20, 5)]);
+    }
+}

@@ -1,0 +1,134 @@
+//! The answers of views that are neither tables nor the timeline: advice, curves, flame graphs, source.
+
+use serde::Serialize;
+
+use super::TableData;
+
+answers! {
+    /// Advice.
+    AdviceData {
+        /// What was found, most gain first.
+        findings: Vec<FindingData>,
+        /// What could not be looked for.
+        skipped: Vec<SkippedData>,
+        /// What gains are a share of.
+        basis: String,
+    }
+    /// One finding.
+    FindingData {
+        /// The rule.
+        rule: String,
+        /// What the rule is about.
+        title: String,
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        fix: String,
+        /// Where in the source.
+        source: Option<String>,
+        /// What it would gain, in nanoseconds.
+        gain: Option<i64>,
+        /// The same in percent.
+        gain_percent: Option<f64>,
+        /// How sure it is.
+        confidence: String,
+        /// The rows that prove it.
+        evidence: TableData,
+    }
+    /// Rules that could not look.
+    SkippedData {
+        /// What they lack.
+        need: String,
+        /// How to record it.
+        record: String,
+        /// The rules.
+        rules: Vec<String>,
+    }
+    /// Lines over time.
+    Curve {
+        /// What it shows.
+        title: String,
+        /// `bytes`, `percent`, `count` or empty.
+        unit: String,
+        /// When values changed.
+        times: Vec<i64>,
+        /// The lines.
+        lines: Vec<CurveLine>,
+    }
+    /// A line.
+    CurveLine {
+        /// What programs call it.
+        key: String,
+        /// What people call it.
+        title: String,
+        /// A value for each time.
+        values: Vec<i64>,
+    }
+    /// Calls as a flame graph draws them; parents come before their children. Columns that do not apply are empty.
+    FlameData {
+        /// What it is made of: `samples`, `calls` or `nothing`.
+        source: String,
+        /// The time of all of it.
+        total: i64,
+        /// How many nodes were too small to be sent.
+        hidden: u64,
+        /// The names and places nodes point to.
+        places: Vec<FlamePlace>,
+        /// The place of each node.
+        place: Vec<u32>,
+        /// The parent of each node; -1 for none.
+        parent: Vec<i64>,
+        /// The time of each node and all below it.
+        total_time: Vec<i64>,
+        /// Its own time.
+        own_time: Vec<i64>,
+        /// How many samples or calls ended there.
+        count: Vec<u64>,
+        /// When each began, in order of time.
+        begin: Vec<i64>,
+        /// The time of each in the trace it is compared with.
+        before: Vec<i64>,
+        /// The threads to choose from, in order of time.
+        threads: Vec<FlameThread>,
+        /// How to record what would fill it.
+        record: String,
+    }
+    /// What a node of a call tree is.
+    FlamePlace {
+        /// The function or operator.
+        name: String,
+        /// Its file.
+        file: String,
+        /// The line it begins at; 0 where unknown.
+        line: u32,
+        /// Its own time in the whole tree.
+        own: i64,
+        /// Its time with all it called.
+        total: i64,
+    }
+    /// A thread whose calls can be shown in order of time.
+    FlameThread {
+        /// What requests call it.
+        id: u32,
+        /// Its name.
+        name: String,
+        /// How many samples or calls it has.
+        count: u64,
+    }
+    /// All that called a function, and all that it called.
+    SandwichData {
+        /// Upside down: what is below called what is above.
+        callers: FlameData,
+        /// What it called.
+        callees: FlameData,
+    }
+    /// A source file that the trace names.
+    SourceData {
+        /// Its path.
+        file: String,
+        /// Its lines.
+        lines: Vec<String>,
+        /// Whether it was written after the recording: numbers may stand at other lines.
+        changed: bool,
+    }
+}

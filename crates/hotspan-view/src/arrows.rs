@@ -1,0 +1,102 @@
+//! Arrows between spans, as the trace draws them: from forward to backward operators, and whatever else a program marked.
+//!
+//! An end of an arrow has a thread and a time; the span it belongs to is the one that begins there, or the innermost around it.
+
+use hotspan_store::{FlowPhase, FlowRow, SpanId, Trace};
+
+use crate::timeline::Timeline;
+
+/// What the arrows from launches to device work are called.
+const LAUNCHES: [&str; 2] = ["ac2g", "async"];
+
+/// Ends of arrows by where they are and by what they belong to.
+#[derive(Debug)]
+pub(crate) struct Arrows {
+    by_place: Vec<u32>,
+    by_arrow: Vec<u32>,
+}
+
+/// Another end of an arrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OtherEnd {
+    pub(crate) span: SpanId,
+    /// Whether the arrow points there.
+    pub(crate) is_target: bool,
+    /// Whether it is one between a forward operator and its backward one.
+    pub(crate) is_backward: bool,
+}
+
+impl Arrows {
+    pub(crate) fn of(trace: &Trace) -> Self {
+        let flows = trace.flows();
+        // Those from a launch to its work are most of all, and known better by correlation.
+        let launches: Vec<bool> = trace
+            .categories()
+            .map(|(_, name, _)| LAUNCHES.iter().any(|known| name.contains(known)))
+            .collect();
+        let is_other = |row: &u32| {
+            let category = flows.event(*row as usize).category;
+            launches.get(category.index()) != Some(&true)
+        };
+        let mut by_place: Vec<u32> = (0..flows.len() as u32).filter(is_other).collect();
+        let mut by_arrow = by_place.clone();
+        by_place.sort_unstable_by_key(|&row| {
+            let event = flows.event(row as usize);
+            (event.track, event.time, row)
+        });
+        by_arrow.sort_unstable_by_key(|&row| (arrow(&flows.row(row as usize)), row));
+        Self { by_place, by_arrow }
+    }
+
+    /// The other ends of the arrows that begin or end at a span.
+    pub(crate) fn of_span(&self, trace: &Trace, timeline: &Timeline, span: SpanId) -> Vec<OtherEnd> {
+        let (flows, spans) = (trace.flows(), trace.spans());
+        let place = |row: u32| {
+            let event = flows.event(row as usize);
+            (event.track, event.time)
+        };
+        let track = spans.track(span);
+        let first = self.by_place.partition_point(|&row| place(row) < (track, spans.time(span)));
+        let last = self.by_place.partition_point(|&row| place(row) <= (track, spans.end(span)));
+        let mut found = Vec::new();
+        for &row in &self.by_place[first..last.max(first)] {
+            let flow = flows.row(row as usize);
+            if bound(timeline, &flow) == Some(span) {
+                found.extend(self.others(trace, timeline, row, &flow));
+            }
+        }
+        found
+    }
+
+    /// Before and after an end on its arrow. An id that is used again and again makes many arrows, one after another.
+    fn others(&self, trace: &Trace, timeline: &Timeline, row: u32, flow: &FlowRow) -> Vec<OtherEnd> {
+        let flows = trace.flows();
+        let key = |row: u32| (arrow(&flows.row(row as usize)), row);
+        let place = self.by_arrow.partition_point(|&other| key(other) < (arrow(flow), row));
+        let neighbour = |place: Option<usize>, is_target: bool| {
+            let other = flows.row(*self.by_arrow.get(place?)? as usize);
+            let same = (other.id, other.event.category, other.event.name)
+                == (flow.id, flow.event.category, flow.event.name);
+            let category = trace.category_name(flow.event.category);
+            let is_backward = category.contains("fwdbwd") || category.contains("forward_backward");
+            let span = bound(timeline, &other).filter(|_| same)?;
+            Some(OtherEnd { span, is_target, is_backward })
+        };
+        let after = if flow.phase == FlowPhase::End { None } else { neighbour(Some(place + 1), true) };
+        let before =
+            if flow.phase == FlowPhase::Start { None } else { neighbour(place.checked_sub(1), false) };
+        before.into_iter().chain(after).collect()
+    }
+}
+
+/// Which arrow an end is of, and where on it.
+fn arrow(flow: &FlowRow) -> impl Ord + use<> {
+    (flow.event.category, flow.event.name, flow.id, flow.event.time, flow.phase as u8)
+}
+
+/// The span that an end of an arrow belongs to.
+fn bound(timeline: &Timeline, flow: &FlowRow) -> Option<SpanId> {
+    let pieces = timeline.at(flow.event.track.0, flow.event.time.0);
+    let begins = pieces.iter().rev().find(|(_, piece)| piece.begin == flow.event.time.0);
+    begins.or(pieces.last()).map(|(_, piece)| SpanId(piece.span))
+}

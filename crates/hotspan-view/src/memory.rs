@@ -1,0 +1,20 @@
+//! The memory view: who held the peak and for what, and what was allocated, of all time or of a stretch.
+
+use hotspan_analyze::intervals::Interval;
+use hotspan_analyze::memory_events::{MemoryEvents, peak_table};
+use hotspan_analyze::process_memory::process_memory;
+use hotspan_analyze::{Table, memory_timeline};
+use hotspan_store::Trace;
+
+/// The tables of the memory view. Blocks are followed through the whole trace even where only a stretch is listed, so that what was
+/// allocated before it keeps its operator.
+pub(crate) fn memory(trace: &Trace, window: Option<Interval>) -> Vec<(String, Table)> {
+    let devices = memory_timeline(trace);
+    let events = MemoryEvents::of(trace, window);
+    let mut tables = vec![("peak".to_owned(), peak_table(&devices))];
+    tables.extend(devices.iter().map(|device| (device.device.name(), device.report())));
+    tables.push(("statistics".to_owned(), events.statistics_table()));
+    tables.push(("events".to_owned(), events.events_table()));
+    tables.push(("processes".to_owned(), process_memory(trace).report()));
+    tables
+}

@@ -1,0 +1,142 @@
+//! Values over time: the counters of the trace, the memory of devices, and how busy devices were.
+
+use std::collections::HashMap;
+
+use hotspan_analyze::busy_curve::busy_curve;
+use hotspan_analyze::device_work::DeviceWork;
+use hotspan_analyze::intervals::Interval;
+use hotspan_analyze::{Unit, memory_timeline};
+use hotspan_store::{Arg, ProcessId, StringId, Trace, TrackId};
+
+use crate::reports::unit;
+
+/// Parts of the recording for which a busy share is told.
+const PARTS: usize = 2000;
+/// More counters than this are not shown; a hostile trace could name each value differently.
+const MOST: usize = 2000;
+
+/// A value over time.
+#[derive(Debug)]
+pub(super) struct Counter {
+    /// What it belongs to; devices' memory belongs to no process of the trace.
+    pub(super) process: Option<ProcessId>,
+    pub(super) name: String,
+    pub(super) unit: &'static str,
+    /// In order of time.
+    points: Vec<(i64, f64)>,
+}
+
+/// All counters, and how many were left out.
+pub(super) fn counters(trace: &Trace) -> (Vec<Counter>, u64) {
+    let mut all = device_counters(trace);
+    let mut places: HashMap<(TrackId, StringId, StringId), usize> = HashMap::new();
+    let mut hidden = 0;
+    for event in trace.counters().events() {
+        for (key, arg) in trace.args(event.args) {
+            let value = match arg {
+                Arg::Int(number) => number as f64,
+                Arg::Float(number) if number.is_finite() => number,
+                _ => continue,
+            };
+            let known = places.len();
+            let place = *places.entry((event.track, event.name, key.name)).or_insert(all.len());
+            if place == all.len() {
+                if known >= MOST {
+                    places.remove(&(event.track, event.name, key.name));
+                    hidden += 1;
+                    continue;
+                }
+                let (name, key) = (trace.str(event.name), trace.str(key.name));
+                let name =
+                    if key == name || key == "value" { key.to_owned() } else { format!("{name} {key}") };
+                all.push(Counter {
+                    process: Some(trace.track(event.track).process),
+                    unit: unit(if counts_bytes(&name) { Unit::Bytes } else { Unit::None }),
+                    name,
+                    points: Vec::new(),
+                });
+            }
+            all[place].points.push((event.time.0, value));
+        }
+    }
+    for counter in &mut all {
+        counter.points.sort_by_key(|point| point.0);
+    }
+    (all, hidden)
+}
+
+/// A counter has no unit of its own; its name is all there is.
+fn counts_bytes(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["memory", "rss", "bytes", "alloc"].iter().any(|word| name.contains(word))
+}
+
+fn device_counters(trace: &Trace) -> Vec<Counter> {
+    let mut all = Vec::new();
+    for device in memory_timeline(trace) {
+        all.push(Counter {
+            process: None,
+            name: format!("Memory of {}", device.device.name()),
+            unit: unit(Unit::Bytes),
+            points: device.held().map(|(time, bytes)| (time.0, bytes.0 as f64)).collect(),
+        });
+    }
+    let (begin, length) = trace.window();
+    let window = Interval::new(begin, begin.plus(length));
+    for device in DeviceWork::of(trace) {
+        let curve = busy_curve(&device.busy, window, PARTS);
+        all.push(Counter {
+            process: Some(device.process),
+            name: "Busy".to_owned(),
+            unit: unit(Unit::Percent),
+            points: curve.into_iter().map(|(time, share)| (time.0, share)).collect(),
+        });
+    }
+    all
+}
+
+impl Counter {
+    /// The largest value; zero where all are below.
+    pub(super) fn most(&self) -> f64 {
+        self.points.iter().fold(0.0, |most, point| most.max(point.1))
+    }
+
+    /// The smallest value; zero where all are above.
+    pub(super) fn least(&self) -> f64 {
+        self.points.iter().fold(0.0, |least, point| least.min(point.1))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Tells `show` the value before the stretch, and of each column of `1 << shift` nanoseconds the largest value and the last.
+    pub(super) fn draw(&self, (from, to): (i64, i64), shift: u32, mut show: impl FnMut(i64, f64)) {
+        let first = self.points.partition_point(|point| point.0 < from).saturating_sub(1);
+        let last = self.points.partition_point(|point| point.0 < to);
+        let column = |point: &(i64, f64)| point.0 >> shift;
+        for group in self.points[first.min(last)..last].chunk_by(|one, two| column(one) == column(two)) {
+            let Some(&end) = group.last() else { continue };
+            let most = group.iter().copied().reduce(|most, next| if next.1 > most.1 { next } else { most });
+            if let Some(most) = most.filter(|most| most.0 < end.0) {
+                show(most.0, most.1);
+            }
+            show(end.0, end.1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peaks_and_last_values_stay() {
+        let points = vec![(0, 1.0), (9, 2.0), (17, 8.0), (18, 3.0), (40, 4.0)];
+        let counter = Counter { process: None, name: String::new(), unit: "", points };
+        let mut shown = Vec::new();
+        counter.draw((16, 64), 4, |time, value| shown.push((time, value)));
+        assert_eq!(shown, [(9, 2.0), (17, 8.0), (18, 3.0), (40, 4.0)]);
+        assert_eq!((counter.least(), counter.most()), (0.0, 8.0));
+    }
+}

@@ -1,0 +1,199 @@
+//! The trace as it is drawn: spans and sampled calls in lanes, counters as curves, at the detail that pixels have.
+//!
+//! | module | has |
+//! |---|---|
+//! | `lanes` | the rows of a thread or stream |
+//! | `samples` | calls that samples saw |
+//! | `pyramid` | less and less detail |
+//! | `counters` | values over time |
+//! | `tile` | what is sent |
+//! | `search` | spans by name |
+//!
+//! A track's number is that of the trace; its sampled calls and the counters are numbered after all tracks.
+
+mod counters;
+mod lanes;
+mod pyramid;
+mod samples;
+mod search;
+mod tile;
+
+use hotspan_analyze::summary;
+use hotspan_store::{Category, Trace, TrackId};
+
+use self::counters::{Counter, counters};
+pub(crate) use self::lanes::{Lanes, Piece};
+use self::samples::sampled_lanes;
+use self::search::Searches;
+pub(crate) use self::search::Which;
+pub(crate) use self::tile::{COARSEST, COLUMNS};
+use crate::api::{Band, TimelineInfo, TrackInfo};
+
+const RECORD: &str = "hotspan run train.py";
+
+/// All of a trace, ready to be drawn.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    /// The spans of each track, then the sampled calls of each.
+    lanes: Vec<Lanes>,
+    counters: Vec<Counter>,
+    hidden_counters: u64,
+    searches: Searches,
+    begin: i64,
+    end: i64,
+}
+
+impl Timeline {
+    /// Sorts the spans of a trace into lanes.
+    pub(crate) fn of(trace: &Trace) -> Self {
+        let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); trace.tracks().len()];
+        let spans = trace.spans();
+        for span in spans.ids() {
+            let category = spans.category(span);
+            // The recording itself would cover everything.
+            if trace.category(category) == Category::Recording {
+                continue;
+            }
+            let (begin, end) = (spans.time(span).0, spans.end(span).0);
+            let piece = Piece {
+                begin,
+                end: end.max(begin),
+                name: spans.name(span),
+                category: category.0,
+                span: span.0,
+            };
+            pieces[spans.track(span).index()].push(piece);
+        }
+        let mut lanes: Vec<Lanes> = pieces
+            .into_iter()
+            .map(|mut pieces| {
+                pieces.sort_unstable_by_key(|piece| (piece.begin, std::cmp::Reverse(piece.end), piece.span));
+                Lanes::of(&pieces)
+            })
+            .collect();
+        lanes.extend(sampled_lanes(trace, trace.categories().count() as u16));
+        let (counters, hidden_counters) = counters(trace);
+        let (begin, length) = trace.window();
+        let searches = Searches::default();
+        Self { lanes, counters, hidden_counters, searches, begin: begin.0, end: begin.plus(length).0 }
+    }
+
+    /// The lanes of a track or of its samples.
+    pub(crate) fn lanes(&self, id: u32) -> Option<&Lanes> {
+        self.lanes.get(id as usize)
+    }
+
+    /// The pieces that lie over each other at a moment, the outermost first, with their depth.
+    pub(crate) fn at(&self, track: u32, time: i64) -> Vec<(usize, Piece)> {
+        let lanes = self.lanes(track).map_or(&[][..], |lanes| &lanes.lanes);
+        let rows = lanes.iter().enumerate();
+        rows.filter_map(|(depth, lane)| Some((depth, lane.at(time)?))).collect()
+    }
+
+    /// The number of the sampled calls of a track.
+    pub(crate) fn sampled(&self, track: TrackId) -> u32 {
+        (self.lanes.len() / 2) as u32 + track.0
+    }
+
+    /// The track whose samples have this number.
+    pub(crate) fn sampled_track(&self, id: u32) -> Option<TrackId> {
+        let tracks = (self.lanes.len() / 2) as u32;
+        (id >= tracks && (id as usize) < self.lanes.len()).then(|| TrackId(id - tracks))
+    }
+
+    fn counter(&self, id: u32) -> Option<&Counter> {
+        self.counters.get((id as usize).checked_sub(self.lanes.len())?)
+    }
+
+    fn tracks_with_lanes(&self) -> impl Iterator<Item = (u32, &Lanes)> {
+        self.lanes.iter().enumerate().map(|(id, lanes)| (id as u32, lanes))
+    }
+
+    /// What there is to draw.
+    pub(crate) fn info(&self, trace: &Trace) -> TimelineInfo {
+        let steps = summary(trace).steps.into_iter().map(|step| Band {
+            name: step.number.to_string(),
+            begin: step.begin.0,
+            end: step.begin.plus(step.duration).0,
+        });
+        let sampled = "sample".to_owned();
+        TimelineInfo {
+            begin: self.begin,
+            end: self.end,
+            columns: COLUMNS,
+            tracks: self.tracks(trace),
+            steps: steps.collect(),
+            categories: trace.categories().map(|(_, name, _)| name.to_owned()).chain([sampled]).collect(),
+            hidden: self.lanes.iter().map(|track| track.hidden).sum::<u64>() + self.hidden_counters,
+            record: RECORD.to_owned(),
+        }
+    }
+
+    /// Tracks in the order they are shown: by process, in each its counters first, samples below the spans of their thread.
+    fn tracks(&self, trace: &Trace) -> Vec<TrackInfo> {
+        let mut shown = Vec::new();
+        for (place, counter) in self.counters.iter().enumerate().filter(|(_, counter)| counter.len() > 0) {
+            let process = counter.process.map_or("Memory".to_owned(), |id| process_name(trace, id));
+            let info = TrackInfo {
+                id: (self.lanes.len() + place) as u32,
+                kind: "counter".to_owned(),
+                process,
+                name: counter.name.clone(),
+                device: false,
+                depth: 1,
+                spans: counter.len() as u64,
+                unit: counter.unit.to_owned(),
+                least: counter.least(),
+                most: counter.most(),
+            };
+            let process_order = counter.process.map(|id| (trace.process(id).sort_index.unwrap_or(0), id));
+            shown.push(((process_order, 0, 0, place, 0), info));
+        }
+        for index in 0..trace.tracks().len() {
+            let id = TrackId::at(index);
+            let (track, process) = (trace.track(id), trace.process(trace.track(id).process));
+            let (process_name, name) = track_names(trace, id);
+            for (kind, number) in [("spans", id.0), ("samples", self.sampled(id))] {
+                let Some(lanes) = self.lanes(number).filter(|lanes| lanes.pieces > 0) else { continue };
+                let info = TrackInfo {
+                    id: number,
+                    kind: kind.to_owned(),
+                    process: process_name.clone(),
+                    name: if kind == "samples" { format!("{name} (samples)") } else { name.clone() },
+                    device: kind == "spans" && is_device(trace, lanes),
+                    depth: lanes.lanes.len() as u32,
+                    spans: lanes.pieces,
+                    unit: String::new(),
+                    least: 0.0,
+                    most: 0.0,
+                };
+                let process_order = Some((process.sort_index.unwrap_or(0), track.process));
+                shown.push(((process_order, 1, track.sort_index.unwrap_or(0), index, number), info));
+            }
+        }
+        shown.sort_by_key(|(order, _)| *order);
+        shown.into_iter().map(|(_, info)| info).collect()
+    }
+}
+
+/// Whether a device works there; the first pieces tell.
+fn is_device(trace: &Trace, lanes: &Lanes) -> bool {
+    let first = lanes.lanes.first();
+    first.is_some_and(|lane| trace.category(lane.piece(0).category.into()).is_device())
+}
+
+/// Process and name of a thread or stream, as people read them.
+pub(crate) fn track_names(trace: &Trace, id: TrackId) -> (String, String) {
+    let track = trace.track(id);
+    let name = track.name.map(|name| trace.str(name).to_owned());
+    let name = name.unwrap_or_else(|| track.ident.display(trace.strings()));
+    (process_name(trace, track.process), name)
+}
+
+fn process_name(trace: &Trace, id: hotspan_store::ProcessId) -> String {
+    let process = trace.process(id);
+    let texts = [process.name, process.labels].into_iter().flatten().map(|name| trace.str(name));
+    let words: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+    let ident = process.ident.display(trace.strings());
+    if words.is_empty() { ident } else { format!("{} {ident}", words.join(" ")) }
+}

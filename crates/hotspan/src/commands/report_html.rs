@@ -1,0 +1,27 @@
+//! `hotspan report --html`: the dashboard with its data in one file.
+
+use std::path::{Path, PathBuf};
+
+use hotspan_store::Trace;
+
+use crate::error::CommandError;
+use crate::files;
+
+/// Writes the page of some traces. It appears whole or not at all.
+pub(crate) fn write(traces: &[(PathBuf, Trace)], with_source: bool, html: &Path) -> Result<(), CommandError> {
+    let page = hotspan_view::static_page(traces, with_source)
+        .ok_or_else(|| CommandError::Usage("this hotspan was built without the web app".to_owned()))?;
+    let unfinished = html.with_extension(format!("{}.tmp", std::process::id()));
+    std::fs::write(&unfinished, page)?;
+    Ok(std::fs::rename(unfinished, html)?)
+}
+
+/// The traces that a path names: those of a folder are the ranks of a job or runs to compare, each on its own.
+pub(crate) fn traces(path: &Path) -> Result<Vec<(PathBuf, Trace)>, CommandError> {
+    let mut traces = Vec::new();
+    files::for_each(&[path.to_owned()], |path, trace, _| {
+        traces.push((path.to_owned(), trace.clone()));
+        Ok(())
+    })?;
+    Ok(traces)
+}

@@ -1,0 +1,189 @@
+// Tiles of the timeline: asked for once and kept. While one is on its way, the nearest coarser one stands in for it.
+// The bytes are described in crates/hotspan-view/src/timeline/tile.rs.
+
+import type { Look, Picture, TileHead, TimelineInfo } from "./api";
+import { ask, askBytes, isStatic } from "./server";
+
+/** What all tracks of an answer share. Who draws keeps colours of looks here. */
+export interface Looks {
+  list: readonly Look[];
+  colours: { key: string; values: Uint32Array } | null;
+}
+
+/** A track of a tile: columns of rectangles, lane after lane; or the values of a counter. */
+export interface TrackTile {
+  looks: Looks;
+  /** Where each lane begins, and where the last ends. */
+  lanes: Uint32Array;
+  begin: Float64Array;
+  end: Float64Array;
+  span: Uint32Array;
+  look: Uint32Array;
+  count: Uint32Array;
+  time: Float64Array;
+  value: Float64Array;
+}
+
+/** The number of no span. */
+export const NO_SPAN = 0xffffffff;
+
+/** A piece of an axis that a tile covers. */
+export interface Place {
+  level: number;
+  index: number;
+}
+
+const AT_ONCE = 3;
+/** Rectangles that are kept: some 100 MB. */
+const MOST_KEPT = 4_000_000;
+const AGAIN_AFTER = 1000;
+
+/** The tracks of an answer. */
+export function decode(buffer: ArrayBuffer): Map<number, TrackTile> {
+  const length = new DataView(buffer).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length))) as TileHead;
+  const rectangles = head.tracks.reduce((sum, track) => sum + track.lanes.reduce((lanes, count) => lanes + count, 0), 0);
+  const values = head.counters.reduce((sum, counter) => sum + counter.count, 0);
+  let offset = 8 + length;
+  const wide = (count: number) => {
+    const column = new Float64Array(buffer, offset, count);
+    offset += count * 8;
+    return column;
+  };
+  const narrow = (count: number) => {
+    const column = new Uint32Array(buffer, offset, count);
+    offset += count * 4;
+    return column;
+  };
+  const [begin, end, time, value] = [wide(rectangles), wide(rectangles), wide(values), wide(values)];
+  const [span, look, count] = [narrow(rectangles), narrow(rectangles), narrow(rectangles)];
+  const looks: Looks = { list: head.looks, colours: null };
+  const result = new Map<number, TrackTile>();
+  let first = 0;
+  for (const track of head.tracks) {
+    const lanes = new Uint32Array(track.lanes.length + 1);
+    track.lanes.forEach((rows, lane) => (lanes[lane + 1] = (lanes[lane] ?? 0) + rows));
+    const last = first + (lanes[track.lanes.length] ?? 0);
+    const cut = <T extends Float64Array | Uint32Array>(column: T) => column.subarray(first, last) as T;
+    result.set(track.id, { looks, lanes, begin: cut(begin), end: cut(end), span: cut(span), look: cut(look), count: cut(count), time: time.subarray(0, 0), value: value.subarray(0, 0) });
+    first = last;
+  }
+  first = 0;
+  for (const counter of head.counters) {
+    const last = first + counter.count;
+    const none = { begin: begin.subarray(0, 0), end: end.subarray(0, 0), span: span.subarray(0, 0), look: look.subarray(0, 0), count: count.subarray(0, 0) };
+    result.set(counter.id, { looks, lanes: new Uint32Array(1), ...none, time: time.subarray(first, last), value: value.subarray(first, last) });
+    first = last;
+  }
+  return result;
+}
+
+export class Tiles {
+  private readonly kept = new Map<string, Map<number, TrackTile>>();
+  private readonly coming = new Set<string>();
+  private rectangles = 0;
+  private picture: Map<number, TrackTile> | null = null;
+  /** The level at which one tile or two hold everything. */
+  readonly coarsest: number;
+  /** What went wrong last; cleared by the next answer. */
+  problem: string | null = null;
+  private failedAt = -Infinity;
+
+  constructor(
+    private readonly run: number,
+    private readonly info: TimelineInfo,
+    /** Called when something new can be drawn. */
+    private readonly arrived: () => void,
+  ) {
+    this.coarsest = Math.max(0, Math.ceil(Math.log2(Math.max(1, info.end - info.begin))) - info.columns);
+    if (isStatic) {
+      void ask<Picture>(`run/${run}/picture`).then((picture) => {
+        this.picture = decode(Uint8Array.from(atob(picture.data), (letter) => letter.charCodeAt(0)).buffer);
+        arrived();
+      });
+    }
+  }
+
+  /** The level whose columns are at most a pixel of so many nanoseconds. */
+  levelOf(pixel: number): number {
+    return Math.min(this.coarsest, Math.max(0, Math.floor(Math.log2(Math.max(1, pixel)))));
+  }
+
+  /** How much time a tile holds. */
+  width(level: number): number {
+    return 2 ** (level + this.info.columns);
+  }
+
+  indices(level: number, from: number, to: number): [first: number, last: number] {
+    return [Math.floor(from / this.width(level)), Math.floor(to / this.width(level))];
+  }
+
+  /** The tile, or a coarser one that stands in for it. */
+  find(track: number, level: number, index: number): TrackTile | null {
+    if (this.picture !== null) return this.picture.get(track) ?? null;
+    for (let [at, place] = [level, index]; at <= this.coarsest; at++, place = Math.floor(place / 2)) {
+      const tile = this.kept.get(`${at}/${place}`)?.get(track);
+      if (tile !== undefined) return tile;
+    }
+    return null;
+  }
+
+  /** Whether the tile itself is here for all these tracks. */
+  private missing(place: Place, tracks: readonly number[]): number[] {
+    const key = `${place.level}/${place.index}`;
+    const known = this.kept.get(key);
+    if (known !== undefined) {
+      // The last used are the last to go.
+      this.kept.delete(key);
+      this.kept.set(key, known);
+    }
+    return tracks.filter((track) => known?.has(track) !== true);
+  }
+
+  /** Asks for tiles that are not here, the first ones first; the rest is asked for when it is still wanted later. Says whether all are here. */
+  want(places: readonly Place[], tracks: readonly number[]): boolean {
+    if (isStatic) return this.picture !== null;
+    let complete = true;
+    for (const place of places) {
+      const missing = this.missing(place, tracks);
+      if (missing.length === 0) continue;
+      complete = false;
+      if (this.coming.size >= AT_ONCE || performance.now() - this.failedAt < AGAIN_AFTER) break;
+      const key = `${place.level}/${place.index}`;
+      if (!this.coming.has(key)) void this.fetch(key, place, missing);
+    }
+    return complete;
+  }
+
+  private async fetch(key: string, place: Place, tracks: readonly number[]): Promise<void> {
+    this.coming.add(key);
+    try {
+      const bytes = await askBytes(`run/${this.run}/tile?level=${place.level}&index=${place.index}&tracks=${tracks.join(",")}`);
+      this.keep(key, decode(bytes));
+      this.problem = null;
+    } catch (error) {
+      this.problem = error instanceof Error ? error.message : String(error);
+      this.failedAt = performance.now();
+      setTimeout(this.arrived, AGAIN_AFTER);
+    } finally {
+      this.coming.delete(key);
+      this.arrived();
+    }
+  }
+
+  private keep(key: string, tracks: Map<number, TrackTile>): void {
+    const known = this.kept.get(key) ?? new Map<number, TrackTile>();
+    for (const [track, tile] of tracks) {
+      this.rectangles += tile.begin.length + tile.time.length - (known.get(track)?.begin.length ?? 0);
+      known.set(track, tile);
+    }
+    this.kept.set(key, known);
+    for (const [old, tile] of this.kept) {
+      if (this.rectangles <= MOST_KEPT || old === key) break;
+      // What stands in for everything else stays.
+      if (old.startsWith(`${this.coarsest}/`)) continue;
+      for (const track of tile.values()) this.rectangles -= track.begin.length + track.time.length;
+      this.kept.delete(old);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+// The keys of the timeline: what each does, and the list of them that `?` shows.
+
+import { useEffect, useRef } from "preact/hooks";
+
+const KEYS: readonly (readonly [keys: string, does: string])[] = [
+  ["W, ↑ / S, ↓", "zoom in and out; with Shift the arrows scroll"],
+  ["A, ← / D, →", "move left and right"],
+  ["N / P", "next and previous match of the search; Enter and Shift+Enter in the field"],
+  ["/", "search"],
+  ["F", "fill the width with the chosen span or the selected range"],
+  ["M", "select the time of the chosen span, or all that is seen"],
+  ["L", "follow the first link of the chosen span: launch, kernel, forward, backward"],
+  ["U", "go to the span around the chosen one"],
+  ["0", "show everything"],
+  ["Escape", "let go of the span, then of the range"],
+  ["Drag", "move"],
+  ["Shift and drag", "select a range: its tables appear below"],
+  ["Ctrl and wheel", "zoom; two fingers do the same"],
+  ["Click", "on a span: its details; on a title: fold; on “pin”: keep the track on top"],
+];
+
+/** Calls what a pressed key stands for, unless somebody is writing. */
+export function useKeys(actions: Readonly<Record<string, () => void>>): void {
+  const latest = useRef(actions);
+  latest.current = actions;
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const writing = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+      // A dialog has its own keys.
+      if (writing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") !== null) return;
+      const key = event.key.length === 1 ? event.key.toLowerCase() : `${event.shiftKey ? "Shift+" : ""}${event.key}`;
+      const action = latest.current[key];
+      if (action === undefined) return;
+      event.preventDefault();
+      action();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
+}
+
+export function KeyHelp(props: { onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-label="Keys" onClose={props.onClose}>
+      <h2>Keys of the timeline</h2>
+      <dl>{KEYS.map(([keys, does]) => [<dt key={keys}>{keys}</dt>, <dd key={does}>{does}</dd>])}</dl>
+      <form method="dialog"><button>Close</button></form>
+    </dialog>
+  );
+}
