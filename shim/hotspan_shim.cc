@@ -186,6 +186,7 @@ int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint
     if (taken) return;
     sink = given_sink;
     with_inputs = (flags & HOTSPAN_FLAG_INPUTS) != 0;
+    with_ranges.store((flags & HOTSPAN_FLAG_RANGES) != 0, std::memory_order_relaxed);
     with_ticks = (flags & HOTSPAN_FLAG_TICKS) != 0;
     with_memory.store((flags & HOTSPAN_FLAG_MEMORY) != 0, std::memory_order_relaxed);
     running_session.store(session, std::memory_order_release);
@@ -196,7 +197,7 @@ int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint
     } else {
       at::reenableCallback(handle);
     }
-    if ((flags & HOTSPAN_FLAG_MEMORY) != 0) listen_to_allocators();
+    if ((flags & (HOTSPAN_FLAG_MEMORY | HOTSPAN_FLAG_RANGES)) != 0) listen_to_allocators();
   });
   if (result != HOTSPAN_OK) running_session.store(0);
   return taken ? HOTSPAN_TORCH_PROFILER_ACTIVE : result;
@@ -208,12 +209,14 @@ void hotspan_shim_gate(uint64_t session) {
 
 int32_t hotspan_shim_release_memory(void) {
   with_memory.store(false, std::memory_order_relaxed);
+  with_ranges.store(false, std::memory_order_relaxed);
   return guarded([] { stop_listening(); });
 }
 
 int32_t hotspan_shim_end(void) {
   running_session.store(0, std::memory_order_release);
   with_memory.store(false, std::memory_order_relaxed);
+  with_ranges.store(false, std::memory_order_relaxed);
   return guarded([] {
     for (const at::CallbackHandle handle : {plain_handle, inputs_handle}) {
       if (handle != at::INVALID_CALLBACK_HANDLE) at::disableCallback(handle);
@@ -225,6 +228,7 @@ int32_t hotspan_shim_end(void) {
 void hotspan_shim_forked(void) {
   running_session.store(0, std::memory_order_relaxed);
   with_memory.store(false, std::memory_order_relaxed);
+  with_ranges.store(false, std::memory_order_relaxed);
   this_thread = nullptr;
   Listeners::forget_parent();
 }

@@ -127,6 +127,7 @@ typedef struct HotspanSink {
 
 #define HOTSPAN_FLAG_INPUTS 1
 #define HOTSPAN_FLAG_MEMORY 2
+#define HOTSPAN_FLAG_RANGES 8 /* let torch make the ranges that it makes for profilers only */
 #define HOTSPAN_FLAG_TICKS 4 /* the cheap counter of the processor; otherwise nanoseconds of CLOCK_MONOTONIC */
 
 enum {

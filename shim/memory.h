@@ -124,7 +124,8 @@ __attribute__((noinline, cold)) void listen() noexcept {
   }
 }
 
-// Makes this thread's allocations visible. The slot is scoped: backward and JIT continuations install and restore whole
+// Makes this thread's allocations visible, and that somebody records: torch gives Triton's kernels a range only where the
+// slot is taken. The slot is scoped: backward and JIT continuations install and restore whole
 // lists of slots, so it is looked at before each operator. Another profiler's object there is left alone.
 inline void listen_to_allocators() noexcept {
   if (HOTSPAN_UNLIKELY(c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) == nullptr)) listen();

@@ -28,6 +28,7 @@ std::atomic<uint64_t> running_session{0};
 const HotspanSink *sink = nullptr;
 bool with_inputs = false;
 std::atomic<bool> with_memory{false};
+std::atomic<bool> with_ranges{false};
 bool with_ticks = false;
 
 // Few bytes, so that they fit where the loader keeps room for libraries that are loaded late: no call to find them.
@@ -111,6 +112,9 @@ void orphan_contexts() noexcept {
   }
 }
 
+// Makes a profiler known to this thread: see memory.h.
+inline void listen_to_allocators() noexcept;
+
 // Says goodbye when the thread ends; touched once in attach.
 struct Goodbye {
   bool touched = false;
@@ -129,6 +133,7 @@ __attribute__((noinline, cold)) HotspanThread *attach(uint64_t session) noexcept
   if (session == 0 || thread_is_gone) return nullptr;
   goodbye.touched = true;
   this_thread = sink->attach(session, at::RecordFunction::currentThreadId());
+  if (with_ranges.load(std::memory_order_relaxed)) listen_to_allocators();
   return this_thread;
 }
 

@@ -1,10 +1,11 @@
-"""What recording a GPU program costs: both profilers and nothing, in turns, in one process.
+"""What recording a GPU program costs, measured in a process that runs one profiler or the other.
 
-Shared machines are noisy: each turn of a few steps is followed by one of another kind, and medians are compared.
-Nothing is also measured before any profiler is attached, since CUPTI stays in the process and keeps costing a little.
-Steps right after a start are not measured.
+Shared machines drift: a step may take half as long again a minute later. So each turn of a few steps under the profiler
+is compared with the turns without it before and after, and the median of those ratios counts. CUPTI stays in a process
+once it was attached and keeps costing a little, so steps before any profiler ran are told too. Steps after a start
+are not measured. Whoever calls this runs the processes one after another: a GPU that two processes share is slower.
 
-Usage: python overhead.py {resnet50,tiny} SECONDS [OPTIONS...]; prints a line of JSON for each of the options
+Usage: python overhead.py {resnet50,tiny} {hotspan,torch} SECONDS OPTIONS...; prints a line of JSON for each option
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
+import programs
 import torch
 import torch.profiler
-from programs import Step, resnet50, tiny
-
-import hotspan.profiler
 
 OPTIONS: dict[str, dict[str, bool]] = {
     "plain": {},
@@ -27,53 +27,72 @@ OPTIONS: dict[str, dict[str, bool]] = {
     "memory": {"profile_memory": True},
     "all": {"record_shapes": True, "profile_memory": True, "with_stack": True},
 }
-PROFILERS: dict[str, Any] = {"hotspan": hotspan.profiler.profile, "torch": torch.profiler.profile}
 ACTIVITIES = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+STEPS = {"resnet50": 5, "tiny": 3}
+PROGRAMS: dict[str, Callable[[], programs.Step]] = {"resnet50": programs.resnet50, "tiny": programs.tiny}
 
 
-def seconds(step: Step, steps: int) -> float:
-    """Seconds of a step, the device included."""
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(steps):
-        step()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - start) / steps
+def profiler_of(name: str) -> Any:
+    """The class that records."""
+    if name == "torch":
+        return torch.profiler.profile
+    import hotspan.profiler
+
+    return hotspan.profiler.profile
 
 
-def turn(name: str, options: dict[str, bool], step: Step, steps: int, results: dict[str, float]) -> float:
-    """Seconds of a step under a profiler; the first time, also how long its results take."""
-    profile = PROFILERS[name](activities=ACTIVITIES, **options)
-    profile.start()
-    seconds(step, 2)
-    recorded = seconds(step, steps)
-    start = time.perf_counter()
-    profile.stop()
-    if name not in results:
-        assert "Self CUDA" in profile.key_averages().table(sort_by="cpu_time_total")
-        results[name] = time.perf_counter() - start
-    return recorded
+class Program:
+    """A program whose steps are measured."""
+
+    def __init__(self, name: str) -> None:
+        self.step, self.steps = PROGRAMS[name](), STEPS[name]
+
+    def seconds(self, steps: int = 0) -> float:
+        """Seconds of a step, the device included."""
+        steps = steps or self.steps
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(steps):
+            self.step()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - start) / steps
+
+    def recorded(self, profile: Any, options: dict[str, bool], results: bool) -> tuple[float, float]:
+        """Seconds of a step under a profiler, and until its results are there."""
+        recording = profile(activities=ACTIVITIES, **options)
+        recording.start()
+        self.seconds(2)
+        taken = self.seconds()
+        start = time.perf_counter()
+        recording.stop()
+        if results:
+            assert "Self CUDA" in recording.key_averages().table(sort_by="cpu_time_total")
+        return taken, time.perf_counter() - start
 
 
 def main() -> None:
-    """Measure one program."""
-    program, budget = sys.argv[1], float(sys.argv[2])
-    step, steps = (resnet50(), 5) if program == "resnet50" else (tiny(), 3)
-    for _ in range(10):
-        step()
-    before = [seconds(step, steps) for _ in range(8)]
-    for options in sys.argv[3:] or OPTIONS:
-        times: dict[str, list[float]] = {"nothing": [], "hotspan": [], "torch": []}
-        results: dict[str, float] = {}
+    """Measure one program under one profiler."""
+    name, profiler, budget = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    program = Program(name)
+    program.seconds(10)
+    fresh = [program.seconds() for _ in range(30)]
+    profile = profiler_of(profiler)
+    for options in sys.argv[4:]:
+        _, results = program.recorded(profile, OPTIONS[options], results=True)
+        program.seconds(2)
+        before, without, taken, ratios = program.seconds(), [], [], []
         end = time.monotonic() + budget
-        while time.monotonic() < end or len(times["torch"]) < 2:
-            times["nothing"].append(seconds(step, steps))
-            for name in PROFILERS:
-                times[name].append(turn(name, OPTIONS[options], step, steps, results))
-        report = {"program": program, "options": options, "turns": len(times["torch"]), "results": results}
-        report["before"] = statistics.median(before)
-        report |= {name: statistics.median(values) for name, values in times.items()}
-        report["best"] = {name: min(values) for name, values in {"before": before, **times}.items()}
+        while time.monotonic() < end or len(ratios) < 3:
+            taken.append(program.recorded(profile, OPTIONS[options], results=False)[0])
+            program.seconds(1)
+            after = program.seconds()
+            ratios.append(taken[-1] / ((before + after) / 2))
+            without.append(after)
+            before = after
+        low, middle, high = statistics.quantiles(ratios, n=4)
+        report = {"program": name, "profiler": profiler, "options": options, "turns": len(ratios)}
+        report |= {"adds": middle - 1, "adds_low": low - 1, "adds_high": high - 1, "results": results}
+        report |= {"fresh": min(fresh), "without": min(without), "recorded": min(taken)}
         print(json.dumps(report), flush=True)
 
 

@@ -6,9 +6,9 @@ Torch is never imported from here; its operators are recorded from the moment th
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import sys
+import time
 
 from hotspan import _core
 
@@ -33,17 +33,17 @@ _options: dict[str, Any] = {}
 _exit_now = os._exit
 
 
-def begin() -> None:
-    """Begin to record this process, when ``hotspan run`` asked for it."""
+def begin(began: int) -> None:
+    """Begin to record this process, when ``hotspan run`` asked for it; the interpreter came to us at that moment."""
     text = os.environ.get(VARIABLE)
     if not text:
         return
-    _options.update(json.loads(text))
+    _options.update(_core.read_json(text))
     os.register_at_fork(after_in_child=_begin_in_child)
     # Children of multiprocessing end without the usual ceremony; they are told apart from crashes by this.
     os._exit = _exit
-    _start()
     atexit.register(finish)
+    _start(began)
 
 
 def finish() -> None:
@@ -76,14 +76,14 @@ def take_back(meanwhile: _core.Trace | None) -> None:
         print(f"hotspan: torch is no longer recorded: {error}", file=sys.stderr)
 
 
-def _start() -> None:
+def _start(began: int) -> None:
     global _agent, _torch, _functions
     get = _options.get
     _agent = _core.Agent.start(
         _options["spool"], get("since"), get("until"), get("budget"), bool(get("status"))
     )
     _torch = None
-    _agent.set_metadata("hotspan.environment", json.dumps(_environment()))
+    _agent.set_metadata("hotspan.environment", _environment())
     by_steps = bool(get("steps") or get("every"))
     if by_steps:
         # Only who makes steps knows when; see `_agent_torch`.
@@ -103,6 +103,7 @@ def _start() -> None:
         from hotspan._agent_functions import Functions
 
         _functions = Functions(bool(get("functions")), get("lines", []), bool(get("memory_lines")))
+    _agent.is_ready(began)
 
 
 def _begin_in_child() -> None:
@@ -112,7 +113,7 @@ def _begin_in_child() -> None:
         if _functions is not None:
             _functions.forget()
         try:
-            _start()
+            _start(time.time_ns())
         except Exception as error:
             print(f"hotspan: this process is not recorded: {error}", file=sys.stderr)
 

@@ -6,7 +6,6 @@ torch.profiler, wait for devices at the end.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -29,12 +28,7 @@ class Torch:
         self._steps = 0
         self._window = options.get("steps")
         self._every = options.get("every")
-        versions = {
-            "torch": torch.__version__,
-            "cuda": torch.version.cuda,
-            "threads": torch.get_num_threads(),
-        }
-        agent.set_metadata("hotspan.torch", json.dumps(versions))
+        self._describe()
         try:
             self._record(bool(options.get("shapes")), bool(options.get("memory")))
         except _core.CollectError as error:
@@ -47,12 +41,23 @@ class Torch:
             self._trace_calls()
         self._record_device()
 
+    def _describe(self) -> None:
+        threads = self._torch.get_num_threads()
+        versions = {
+            "torch": self._torch.__version__,
+            "cuda": self._torch.version.cuda,
+            "threads": threads,
+        }
+        self._agent.set_metadata("hotspan.torch", versions)
+        cores = len(os.sched_getaffinity(0))
+        self._agent.set_metadata("cpu_threads", {"torch": threads, "cores": cores})
+
     def _record(self, shapes: bool, memory: bool) -> None:
         by_steps = bool(self._window or self._every)
         folder = str(Path(str(self._torch.__file__)).parent)
         self._agent.record_operators(folder, shapes, memory, not by_steps)
         self.tell(True)
-        _before_torch_profiler(self._make_way)
+        _around_torch_profiler(self._make_way, self._come_back)
         if by_steps:
             self._follow_steps()
 
@@ -64,6 +69,8 @@ class Torch:
         """Wait for what devices still do, and hand over what was traced."""
         if self._process != os.getpid():
             return
+        # The program may have changed them since.
+        self._describe()
         if self._has_device:
             from hotspan.profiler import _device
 
@@ -103,6 +110,14 @@ class Torch:
         if self._process == os.getpid():
             self._agent.make_way()
 
+    def _come_back(self) -> None:
+        if self._process == os.getpid():
+            try:
+                self._agent.come_back()
+                self.tell(True)
+            except _core.CollectError as error:
+                print(f"hotspan: not all is recorded after torch.profiler: {error}", file=sys.stderr)
+
     def _follow_steps(self) -> None:
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
@@ -123,16 +138,27 @@ class Torch:
         return self._every is None or self._steps % int(self._every) == 0
 
 
-def _before_torch_profiler(act: Callable[[], None]) -> None:
-    """Call ``act`` before torch.profiler begins to record."""
+def _around_torch_profiler(before: Callable[[], None], after: Callable[[], None]) -> None:
+    """Call ``before`` when torch.profiler begins to record, and ``after`` when it has ended."""
     from torch.autograd import profiler
 
-    prepare: Callable[[Any], Any] | None = getattr(profiler.profile, "_prepare_trace", None)
+    kind: Any = profiler.profile
+    prepare, leave = getattr(kind, "_prepare_trace", None), kind.__exit__
     if prepare is None:
         return
 
     def prepare_trace(self: Any) -> Any:
-        act()
+        before()
+        self._hotspan_made_way = True
         return prepare(self)
 
-    profiler.profile._prepare_trace = prepare_trace
+    def leave_and_tell(self: Any, *reason: Any) -> Any:
+        try:
+            return leave(self, *reason)
+        finally:
+            if getattr(self, "_hotspan_made_way", False):
+                self._hotspan_made_way = False
+                after()
+
+    kind._prepare_trace = prepare_trace
+    kind.__exit__ = leave_and_tell

@@ -80,6 +80,40 @@ def of(events: list[dict[str, Any]], category: str, phase: str = "X") -> list[di
     return [event for event in events if event.get("cat") == category and event["ph"] == phase]
 
 
+def test_ranges_around_the_kernels_of_triton_own_them(device: Device) -> None:
+    """torch makes these ranges only on threads where it finds a profiler."""
+    fast = torch._C._profiler._RecordFunctionFast
+    x = torch.ones(4, requires_grad=True)
+
+    def launch_in_range(_gradient: torch.Tensor) -> None:
+        with fast("triton_backward"):
+            device.launch(b"tail")
+
+    with profile(activities=BOTH) as recording:
+        with fast("triton_forward"):
+            device.launch()
+        y = x * 2
+        y.register_hook(launch_in_range)
+        y.sum().backward()
+    rows = {row.key: row for row in recording.key_averages()}
+    assert rows["triton_forward"].self_device_time_total == 5
+    assert rows["triton_backward"].self_device_time_total == 5
+    with torch.profiler.profile(activities=[ProfilerActivity.CPU]):  # the threads are as they were
+        x.add(1)
+
+
+@pytest.mark.usefixtures("device")
+def test_torch_profiler_starts_beside_a_recording_of_a_device() -> None:
+    x = torch.ones(4)
+    with profile(activities=BOTH) as recording:
+        launch(x)
+        with torch.profiler.profile(activities=[ProfilerActivity.CPU]) as theirs:
+            x.add(1)
+        launch(x)
+    assert "aten::add" in {row.key for row in theirs.key_averages()}
+    assert {row.key: row.count for row in recording.key_averages()}["hotspan_test::launch"] == 2
+
+
 @pytest.mark.usefixtures("device")
 def test_kernels_belong_to_the_operator_that_launched_them(tmp_path: Path) -> None:
     x = torch.ones(4)

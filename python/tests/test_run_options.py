@@ -102,7 +102,7 @@ def test_a_budget_that_cannot_be_kept_makes_it_record_less(tmp_path: Path) -> No
     assert seen.returncode == 0, seen.stderr
     cost = opened(tmp_path).metadata["hotspan.cost"]
     assert cost["budget"] == 0.000001
-    assert "200 samples a second" in cost["backed_off"][0]
+    assert "200 samples a second" in cost["measures"][0]
 
 
 def test_wrong_options_say_what_is_wrong(tmp_path: Path) -> None:

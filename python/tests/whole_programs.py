@@ -130,5 +130,5 @@ asyncio.run(main())
 """,
         "waiting for events",
     ),
-    "short_lived": ("print('done')\n", "start, exit, not recorded"),
+    "short_lived": ("print('done')\n", "Python code"),
 }

@@ -108,4 +108,4 @@ pub use report::{Align, Cell, Column, Line, Series, Table, Unit};
 pub use sampled::SampledTimes;
 pub use summary::{Summary, summary};
 pub use table::{TableError, TableOptions, TimeUnit, table};
-pub use wall_time::{Activity, WallTime, wall_time};
+pub use wall_time::{Activity, RUN_KEY, WallTime, wall_time};

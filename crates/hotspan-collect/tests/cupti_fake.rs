@@ -60,7 +60,7 @@ impl Fake {
     }
 
     fn start(&self) -> Result<Session, CuptiError> {
-        Session::start(&self.library, Options { counters: false, ..Options::default() })
+        Session::start(&self.library, Options { counters: false, waits: true, ..Options::default() })
     }
 
     fn launch(&self, name: &'static std::ffi::CStr, stream: u32, duration: u64) -> u32 {
@@ -263,6 +263,32 @@ fn calls_that_do_not_matter_are_left_out() {
 }
 
 #[test]
+fn calls_are_watched_and_records_of_them_are_the_second_choice() {
+    let fake = fake();
+    let session = fake.start().unwrap();
+    assert_eq!(control!(fake, "fake_enabled_kind"(u32: RUNTIME) -> i32), 0, "or every call would pay");
+    control!(fake, "fake_entered"(i32: 1));
+    fake.launch(c"early", 7, 10); // its call began before anybody watched
+    control!(fake, "fake_entered"(i32: 0));
+    fake.launch(c"kernel", 7, 10);
+    let watched = trace(session);
+    assert_eq!(names(&watched, "cuda_runtime"), ["cudaLaunchKernel"]);
+    assert_eq!(names(&watched, "kernel"), ["early", "kernel"]);
+    assert_eq!(watched.flows().len(), 2, "one beginning, one end");
+
+    // Another tool watches already.
+    control!(fake, "fake_taken"());
+    let session = fake.start().unwrap();
+    assert_eq!(control!(fake, "fake_enabled_kind"(u32: RUNTIME) -> i32), 1);
+    fake.call(RUNTIME, 1); // cudaGetDevice
+    fake.launch(c"kernel", 7, 10);
+    let recorded = trace(session);
+    assert_eq!(names(&recorded, "cuda_runtime"), ["cudaLaunchKernel"]);
+    assert_eq!(recorded.flows().len(), 2);
+    assert_eq!(fake.enabled(), 0);
+}
+
+#[test]
 fn an_old_cupti_is_filtered_by_the_worker() {
     let _alone = fake();
     let old = Fake::open(compile("old_cupti", &["-DFAKE_OLD"]));
@@ -293,7 +319,7 @@ fn what_cupti_drops_is_counted() {
 #[test]
 fn the_memory_limit_holds() {
     let fake = fake();
-    let options = Options { max_bytes: Some(10_000), counters: false };
+    let options = Options { max_bytes: Some(10_000), counters: false, waits: false };
     let session = Session::start(&fake.library, options).unwrap();
     for _ in 0..1_000 {
         fake.launch(c"kernel", 7, 10);
@@ -379,6 +405,7 @@ fn refusals_are_told_apart_and_leave_nothing_switched_on() {
     assert!(held.to_string().contains("CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"), "{held}");
     assert!(matches!(refused(35), CuptiError::NotAllowed { .. }));
     assert_eq!(refused(15).to_string(), "CUPTI refused kernels (CUPTI error 15)");
+    control!(fake, "fake_taken"());
     fake.fail(c"cuptiActivityEnable", RUNTIME, 1);
     assert_eq!(fake.start().unwrap_err().to_string(), "CUPTI refused runtime calls (CUPTI error 1)");
     fake.fail(c"cuptiActivityRegisterCallbacks", 0, 1);
@@ -396,6 +423,7 @@ fn refusals_are_told_apart_and_leave_nothing_switched_on() {
 #[test]
 fn thread_numbers_that_cupti_refuses_are_told() {
     let fake = fake();
+    control!(fake, "fake_taken"());
     fake.fail(c"cuptiSetThreadIdType", 0, 1);
     let session = fake.start().unwrap();
     fake.launch(c"kernel", 7, 10);

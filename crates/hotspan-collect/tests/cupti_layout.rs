@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hotspan_collect::cupti::abi::{
-    ApiCall, Context, CudaEvent, Kernel, Memcpy, MemcpyPeer, Memset, Overhead, Synchronization,
+    ApiCall, CallbackData, Context, CudaEvent, Kernel, Memcpy, MemcpyPeer, Memset, Overhead, Synchronization,
 };
 
 /// Folders with cupti_activity.h: of Python packages and of an installed toolkit.
@@ -68,13 +68,16 @@ fn offsets_are_those_of_the_headers() {
             correlation = "correlationId", context = "contextId", stream = "streamId", event = "cudaEventId"),
         offsets!(CudaEvent as "CUpti_ActivityCudaEvent": correlation = "correlationId", context = "contextId",
             stream = "streamId", event = "eventId"),
+        offsets!(CallbackData as "CUpti_CallbackData": site = "callbackSite", correlation_data = "correlationData",
+            correlation = "correlationId"),
         offsets!(Context as "CUpti_ActivityContext": context = "contextId", device = "deviceId"),
     ];
     for (number, folder) in headers().iter().enumerate() {
         let header = std::fs::read_to_string(folder.join("cupti_activity.h")).unwrap();
         let mut source = "#include <stddef.h>\n#include <cuda.h>\n#include <cupti.h>\n".to_owned();
         for (theirs, fields) in &records {
-            let name = newest(&header, theirs);
+            let name =
+                if *theirs == "CUpti_CallbackData" { (*theirs).to_owned() } else { newest(&header, theirs) };
             for (field, offset) in fields {
                 source +=
                     &format!("_Static_assert(offsetof({name}, {field}) == {offset}, \"{name}.{field}\");\n");

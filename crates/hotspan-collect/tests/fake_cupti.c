@@ -161,6 +161,8 @@ static void add(uint32_t kind, const void *record, size_t size) {
 
 /* ---- what a test drives ---- */
 
+static void forget_watcher(void);
+
 void fake_reset(void) {
     memset(off, 0, sizeof off);
     memset(enabled, 0, sizeof enabled);
@@ -173,6 +175,7 @@ void fake_reset(void) {
     fail_kind = 0;
     version = 130001;
     thread_type = 0;
+    forget_watcher();
 }
 void fake_fail(const char *function, uint32_t kind, int code) { strncpy(fail_function, function, 63); fail_kind = kind; fail_code = code; }
 void fake_version(uint32_t number) { version = number; }
@@ -185,7 +188,9 @@ void fake_move_clock(int64_t nanoseconds) { clock_offset += nanoseconds; }
 /* As another profiler does through cuptiActivityRegisterTimestampCallback. */
 void fake_clock(uint64_t (*function)(void)) { clock_function = function; }
 void fake_deliver(void) { put_aside(); deliver(); }
-int fake_enabled(void) { int count = 0; for (int i = 0; i < 64; i++) count += enabled[i]; return count; }
+static int is_watched(void);
+int fake_enabled(void) { int count = is_watched(); for (int i = 0; i < 64; i++) count += enabled[i]; return count; }
+int fake_enabled_kind(uint32_t kind) { return enabled[kind]; }
 uint32_t fake_thread_type(void) { return thread_type; }
 
 static uint32_t thread_id(void) { return thread_type == 1 ? (uint32_t)syscall(SYS_gettid) : (uint32_t)pthread_self(); }
@@ -194,6 +199,44 @@ static uint32_t thread_id(void) { return thread_type == 1 ? (uint32_t)syscall(SY
 static const char *runtime_names[] = {"cudaGetDevice_v3020", "cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020", "cudaMemsetAsync_v3020", "cudaDeviceSynchronize_v3020", "cudaGraphLaunch_v10000", "cudaEventRecord_v3020", "cudaStreamWaitEvent_v3020"};
 static const char *driver_names[] = {"cuLaunchKernel", "cuCtxGetCurrent"};
 
+/* CUpti_CallbackData. */
+typedef struct {
+    uint32_t site;
+    const char *name;
+    const void *parameters;
+    void *result;
+    const char *symbol;
+    void *context;
+    uint32_t context_number;
+    uint64_t *kept;
+    uint32_t correlation;
+} Watched;
+typedef void (*Callback)(void *, uint32_t, uint32_t, const Watched *);
+static Callback watcher;
+static uint8_t watched[2][64];
+static int unwatched_entry, is_taken;
+
+static void watch(uint32_t kind, uint32_t cbid, uint32_t correlation) {
+    if (!watcher || !watched[kind == RUNTIME][cbid]) return;
+    uint64_t kept = 0;
+    Watched call = {0, "", NULL, NULL, NULL, NULL, 1, &kept, correlation};
+    if (!unwatched_entry) watcher(NULL, kind == RUNTIME ? 2 : 1, cbid, &call);
+    usleep(20);
+    call.site = 1;
+    watcher(NULL, kind == RUNTIME ? 2 : 1, cbid, &call);
+}
+static int is_watched(void) { return watcher != NULL; }
+static void forget_watcher(void) {
+    watcher = NULL;
+    unwatched_entry = is_taken = 0;
+    memset(watched, 0, sizeof watched);
+}
+
+/* Another tool watches calls. */
+void fake_taken(void) { is_taken = 1; }
+/* The next calls began before anybody watched. */
+void fake_entered(int before) { unwatched_entry = before; }
+
 uint32_t fake_call(uint32_t kind, uint32_t cbid) {
     pthread_mutex_lock(&lock);
     uint64_t start = clock_now();
@@ -201,6 +244,7 @@ uint32_t fake_call(uint32_t kind, uint32_t cbid) {
     Api api = {kind, cbid, start, start + 1000, (uint32_t)getpid(), thread_id(), correlation, 0};
     if (!off[kind == RUNTIME][cbid]) add(kind, &api, sizeof api);
     pthread_mutex_unlock(&lock);
+    watch(kind, cbid, correlation);
     return correlation;
 }
 
@@ -359,6 +403,23 @@ int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *co
     return OK;
 }
 #ifndef FAKE_OLD
+int cuptiSubscribe(void **subscriber, Callback callback, void *data) {
+    (void)data;
+    if (watcher || is_taken) return 39; /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
+    watcher = callback;
+    *subscriber = &watcher;
+    return OK;
+}
+int cuptiUnsubscribe(void *subscriber) {
+    if (subscriber != &watcher) return INVALID_PARAMETER;
+    forget_watcher();
+    return OK;
+}
+int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid) {
+    if (subscriber != &watcher) return INVALID_PARAMETER;
+    watched[domain == 2][cbid] = enable;
+    return OK;
+}
 int cuptiGetThreadIdType(uint32_t *type) { *type = thread_type; return OK; }
 int cuptiSetThreadIdType(uint32_t type) {
     int result = fails("cuptiSetThreadIdType", 0);

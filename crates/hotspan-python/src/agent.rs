@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::calls::from_calls;
 use crate::error::{CollectError, from_collect, from_sample};
+use crate::json::from_python;
 use crate::native::GarbagePauses;
 use crate::trace::PyTrace;
 
@@ -46,6 +47,16 @@ impl TorchSource {
     ) -> Result<Session, hotspan_collect::torch::CollectError> {
         Session::start(&Shim::load(&TorchInstall::at(root)?)?, options)
     }
+
+    fn resume(&self) -> PyResult<()> {
+        let session = Self::session(&self.root, self.options).map_err(|error| from_collect(&error))?;
+        self.source.resume(session);
+        Ok(())
+    }
+}
+
+fn resume(device: &Device) -> PyResult<()> {
+    device.resume().map_err(|error| CollectError::new_err(error.to_string()))
 }
 
 /// A trace that was recorded by other means, as a source that has only that.
@@ -117,10 +128,19 @@ impl PyAgent {
         })
     }
 
-    /// Says something about the recording, as JSON.
-    fn set_metadata(&self, key: &str, json: &str) {
+    /// Says something about the recording: texts, numbers, lists and dictionaries of them.
+    fn set_metadata(&self, key: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let json = from_python(value)?.to_string();
         if let Some(agent) = &*lock(&self.agent) {
-            agent.set_metadata(key, json);
+            agent.set_metadata(key, &json);
+        }
+        Ok(())
+    }
+
+    /// Says that the program gets its turn; the interpreter came to us at that moment (Unix nanoseconds).
+    fn is_ready(&self, began: i64) {
+        if let Some(agent) = &*lock(&self.agent) {
+            agent.is_ready(UnixNanos(began));
         }
     }
 
@@ -211,14 +231,8 @@ impl PyAgent {
         }
         let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
         py.detach(|| {
-            if let Some(TorchSource { source, root, options }) = operators {
-                let session = TorchSource::session(&root, options).map_err(|error| from_collect(&error))?;
-                source.resume(session);
-            }
-            if let Some(device) = device {
-                device.resume().map_err(|error| CollectError::new_err(error.to_string()))?;
-            }
-            Ok(())
+            operators.map_or(Ok(()), |operators| operators.resume())?;
+            device.map_or(Ok(()), |device| resume(&device))
         })
     }
 
@@ -235,11 +249,25 @@ impl PyAgent {
         });
     }
 
+    /// Goes on with what [`Self::make_way`] stopped.
+    fn come_back(&self, py: Python<'_>) -> PyResult<()> {
+        let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
+        py.detach(|| {
+            if let Some(operators) = operators.filter(|operators| operators.options.memory) {
+                operators.source.pause();
+                operators.resume()?;
+            }
+            device.map_or(Ok(()), |device| resume(&device))
+        })
+    }
+
     /// Samples all threads, and watches the garbage collector.
     fn record_samples(&self, py: Python<'_>, rate: u32, native: bool) -> PyResult<()> {
-        let started =
-            py.detach(|| Samples::start(native::Options { rate: Rate::new(rate)?, native, waiting: true }));
-        let samples = started.map_err(|error| from_sample(&error))?;
+        let start = || {
+            let rate = Rate::new(rate)?;
+            Samples::start(native::Options { rate, native, waiting: true, names_later: true })
+        };
+        let samples = py.detach(start).map_err(|error| from_sample(&error))?;
         let pauses = GarbagePauses::watch(py, samples.recorder())?;
         *lock(&self.pauses) = Some(pauses);
         self.add(Box::new(samples));

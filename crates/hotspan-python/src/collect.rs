@@ -111,15 +111,16 @@ impl Drop for PyRecorder {
 impl PyRecorder {
     /// Begins to record on all threads.
     #[staticmethod]
-    #[pyo3(signature = (torch_root, shapes, memory, overload_names))]
+    #[pyo3(signature = (torch_root, shapes, memory, ranges, overload_names))]
     fn start(
         py: Python<'_>,
         torch_root: PathBuf,
         shapes: bool,
         memory: bool,
+        ranges: bool,
         overload_names: bool,
     ) -> PyResult<Self> {
-        let options = Options { shapes, memory, overload_names, ..Options::default() };
+        let options = Options { shapes, memory, ranges, overload_names, ..Options::default() };
         let started = py.detach(|| Session::start(&load(&torch_root)?, options));
         let session = started.map_err(|error| from_collect(&error))?;
         Ok(Self { session: Mutex::new(Some(session)), device: Mutex::new(None), tracer: Mutex::new(None) })
@@ -137,8 +138,9 @@ impl PyRecorder {
     }
 
     /// Begins to record device work too. What fails here leaves the recording of operators as it is.
-    fn start_device(&self, py: Python<'_>) -> PyResult<()> {
-        let start = || cupti::Session::start(&cupti::Library::load()?, cupti::Options::default());
+    fn start_device(&self, py: Python<'_>, waits: bool) -> PyResult<()> {
+        let options = cupti::Options { waits, ..cupti::Options::default() };
+        let start = || cupti::Session::start(&cupti::Library::load()?, options);
         let device = py.detach(start).map_err(|error| CollectError::new_err(error.to_string()))?;
         *self.device.lock().unwrap_or_else(PoisonError::into_inner) = Some(device);
         Ok(())

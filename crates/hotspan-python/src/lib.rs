@@ -11,6 +11,7 @@ mod enter;
 mod error;
 mod events;
 mod function_events;
+mod json;
 mod lines;
 mod native;
 mod spans;
@@ -38,6 +39,8 @@ mod _core {
     use crate::events::{PyEvent, PyEvents};
     #[pymodule_export]
     use crate::function_events::{PyEventKernel, PyFunctionEvent, PyFunctionEvents, PyInterval};
+    #[pymodule_export]
+    use crate::json::read_json;
     #[pymodule_export]
     use crate::lines::{PyLineRecorder, line_rows, line_text, memory_text, resident_memory, write_lprof};
     #[pymodule_export]

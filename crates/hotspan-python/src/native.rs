@@ -36,7 +36,7 @@ impl PyNativeSampler {
         path: Option<PathBuf>,
     ) -> PyResult<Self> {
         let started = py.detach(|| -> Result<Recorder, SampleError> {
-            let options = Options { rate: Rate::new(rate)?, native, waiting };
+            let options = Options { rate: Rate::new(rate)?, native, waiting, names_later: false };
             match &path {
                 Some(path) => Recorder::start_to(options, path),
                 None => Recorder::start(options),

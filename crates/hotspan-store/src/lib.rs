@@ -52,7 +52,7 @@ pub use events::{
 };
 pub use ids::{CategoryId, FrameId, Ident, LayoutId, ProcessId, SpanId, StackId, StringId, TrackId};
 pub use losses::{Loss, LossCount, Losses, Severity};
-pub use merge::merge;
+pub use merge::{merge, merge_with_names};
 pub use metadata::{Clock, Device, Distributed, Metadata, Source};
 pub use profile::{
     CallRow, CallStats, FrameKind, FrameRow, Frames, LineRow, LineStats, Profile, SampleRow, SampleState,

@@ -7,7 +7,7 @@ use crate::args::{Arg, ArgType, Args, PendingArgs, Place};
 use crate::builder::TraceBuilder;
 use crate::events::{EventRow, FlowRow, InstantRow, SpanRow};
 use crate::ids::{CategoryId, FrameId, Ident, LayoutId, StackId, StringId, TrackId};
-use crate::profile::{CallRow, FrameRow, LineRow, SampleRow};
+use crate::profile::{CallRow, FrameKind, FrameRow, LineRow, SampleRow};
 use crate::trace::Trace;
 use crate::units::Timestamp;
 
@@ -20,6 +20,11 @@ const PROCESS_IDS: [&str; 5] =
 /// The first trace's metadata counts where several say something different. Losses are added up.
 #[must_use]
 pub fn merge(traces: &[Trace]) -> Trace {
+    merge_with_names(traces, &mut |_, _| None)
+}
+
+/// The same, with other names for native frames: `name` is given the library and the name of each, and may have a better one.
+pub fn merge_with_names(traces: &[Trace], name: &mut dyn FnMut(&str, &str) -> Option<String>) -> Trace {
     let mut builder = TraceBuilder::new();
     let on_one_clock = traces.iter().all(|trace| trace.clock().unix_origin().is_some());
     if on_one_clock {
@@ -29,7 +34,7 @@ pub fn merge(traces: &[Trace]) -> Trace {
     }
     for trace in traces {
         let shift = if on_one_clock { trace.clock().unix_origin().unwrap_or(0) } else { 0 };
-        builder.append(trace, shift);
+        builder.append_with_names(trace, shift, name);
     }
     builder.finish()
 }
@@ -37,11 +42,20 @@ pub fn merge(traces: &[Trace]) -> Trace {
 impl TraceBuilder {
     /// Adds all that a trace holds, its times later by `shift` nanoseconds.
     pub fn append(&mut self, trace: &Trace, shift: i64) {
+        self.append_with_names(trace, shift, &mut |_, _| None);
+    }
+
+    fn append_with_names(
+        &mut self,
+        trace: &Trace,
+        shift: i64,
+        name: &mut dyn FnMut(&str, &str) -> Option<String>,
+    ) {
         let id_base = self.last_appended_id;
         let mut addition = Addition::new(self, trace, shift, id_base);
         addition.describe();
         addition.events();
-        addition.profile();
+        addition.profile(name);
         self.last_appended_id = addition.last_id;
     }
 
@@ -166,11 +180,14 @@ impl<'a> Addition<'a> {
         }
     }
 
-    fn profile(&mut self) {
+    fn profile(&mut self, rename: &mut dyn FnMut(&str, &str) -> Option<String>) {
         let Self { builder, trace, strings, tracks, shift, .. } = self;
         let profile = trace.profile();
         let frame = |row: FrameRow| {
             let (name, file) = (strings[row.name.index()], strings[row.file.index()]);
+            let is_native = row.kind == FrameKind::Native;
+            let better = is_native.then(|| rename(trace.str(row.file), trace.str(row.name))).flatten();
+            let name = better.map_or(name, |better| builder.intern(&better));
             builder.frame(FrameRow { name, file, ..row })
         };
         let frames: Vec<FrameId> = profile.frames.rows().map(frame).collect();

@@ -6,9 +6,13 @@ Nothing of it stays behind: the program's ``sys.path`` and its own ``sitecustomi
 
 import os
 import sys
-from importlib._bootstrap import module_from_spec  # importlib.util would cost the program's start
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+import time
 
+# Not importlib, which would have to be read and cost the program's start: these are loaded in every Python.
+from _frozen_importlib import ModuleSpec, module_from_spec
+from _frozen_importlib_external import PathFinder, SourceFileLoader
+
+_began = time.time_ns()
 _folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 (pathlib would cost the program's start)
 
 
@@ -36,7 +40,7 @@ def _record() -> None:
         loader.exec_module(module)
     from hotspan import _agent
 
-    _agent.begin()
+    _agent.begin(_began)
 
 
 try:

@@ -1,4 +1,4 @@
-"""torch.profiler beside hotspan: it does not start on a thread whose memory hotspan records, so hotspan makes room."""
+"""torch.profiler beside hotspan: it does not start on a thread that hotspan's hooks are in, so hotspan makes room."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _STARTS = ("_prepare_profiler", "_enable_profiler")
 
 
 class MakeRoom:
-    """Until it is removed, starting torch.profiler ends the recording of memory, but not that of operators."""
+    """Until it is removed, starting torch.profiler ends what needs hooks in threads: memory and Triton's ranges."""
 
-    def __init__(self, recorder: _core.Recorder) -> None:
+    def __init__(self, recorder: _core.Recorder, memory: bool) -> None:
         self._originals: dict[str, Callable[..., Any]] = {}
         for name in _STARTS:
             start = getattr(torch.autograd.profiler, name, None)
             if start is not None:
                 self._originals[name] = start
-                setattr(torch.autograd.profiler, name, _releasing(recorder, start))
+                setattr(torch.autograd.profiler, name, _releasing(recorder, start, memory))
 
     def remove(self) -> None:
         """Leave torch.profiler as it was."""
@@ -32,9 +32,10 @@ class MakeRoom:
         self._originals = {}
 
 
-def _releasing(recorder: _core.Recorder, start: Callable[..., Any]) -> Callable[..., Any]:
+def _releasing(recorder: _core.Recorder, start: Callable[..., Any], memory: bool) -> Callable[..., Any]:
     def release_and_start(*arguments: Any, **options: Any) -> Any:
-        say_once("torch.profiler starts: hotspan goes on without memory")
+        if memory:
+            say_once("torch.profiler starts: hotspan goes on without memory")
         recorder.release_memory()
         return start(*arguments, **options)
 

@@ -70,25 +70,26 @@ class NativeCollector:
 
     def start(self) -> None:
         """Begin to record, on all threads."""
-        request = self._request
+        request, has_device = self._request, _device.is_wanted(self._request)
         _under_run.lend()
         try:
             self._recorder = _core.Recorder.start(
-                torch_folder(), request.shapes, request.memory, request.overload_names
+                torch_folder(), request.shapes, request.memory, has_device, request.overload_names
             )
         except CollectError:
             _under_run.take_back(None)
             raise
         _tell_torch(True)
-        if _device.is_wanted(request):
-            self._has_device = _device.start(self._recorder)
+        if has_device:
+            self._has_device = _device.start(self._recorder, request)
         if not request.operators:
             self._recorder.toggle(False)
         if request.modules:
             self._modules = ModuleCalls(self._recorder)
         if request.memory:
             self._tensors = TensorMarks(_core.clock_now)
-            self._room = MakeRoom(self._recorder)
+        if request.memory or has_device:
+            self._room = MakeRoom(self._recorder, request.memory)
         if request.stack:
             self._trace_calls(self._recorder)
 

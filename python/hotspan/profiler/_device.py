@@ -8,6 +8,7 @@ import torch
 
 from hotspan import _core
 from hotspan._core import CollectError
+from hotspan.profiler._experimental import is_set
 from hotspan.profiler._notices import say_once
 from hotspan.profiler._request import Request, device_of
 
@@ -28,10 +29,10 @@ def is_recordable() -> bool:
     return True
 
 
-def start(recorder: _core.Recorder) -> bool:
+def start(recorder: _core.Recorder, request: Request) -> bool:
     """Begin to record device work; say why when that cannot be. Operators are recorded in any case."""
     try:
-        recorder.start_device()
+        recorder.start_device(is_set(request.experimental_config, "enable_cuda_sync_events"))
     except CollectError as error:
         say_once(f"device work is not recorded, only the CPU: {error}")
         return False

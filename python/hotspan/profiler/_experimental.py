@@ -14,7 +14,6 @@ KINETO_ONLY = (
     "profiler_metrics",
     "profiler_measure_per_kernel",
     "performance_events",
-    "enable_cuda_sync_events",
     "adjust_profiler_step",
     "disable_external_correlation",
     "record_python_gc_info",

@@ -118,6 +118,11 @@ impl<'a> Context<'a> {
         if self.steps.is_empty() { 1 } else { self.ranges.len() as u64 }
     }
 
+    /// Whether what happened so often is part of the steps: something done once, to prepare them, is not.
+    pub(crate) fn is_repeated(&self, count: u64) -> bool {
+        count >= 3 && count * 2 >= self.step_count()
+    }
+
     /// Begin and end of what rules look at.
     pub(crate) fn ranges(&self) -> &[(Timestamp, Timestamp)] {
         &self.ranges

@@ -17,6 +17,15 @@ pub enum Confidence {
 }
 
 impl Confidence {
+    /// How often such advice is right, about: what a gain is multiplied by to put findings in order.
+    fn weight(self) -> f64 {
+        match self {
+            Self::Low => 0.2,
+            Self::Medium => 0.6,
+            Self::High => 1.0,
+        }
+    }
+
     /// In one word.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -74,6 +83,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// What to expect of following it: findings are told in this order.
+    pub(crate) fn worth(&self) -> f64 {
+        self.gain.as_ref().map_or(-1.0, |gain| gain.time.0 as f64) * self.confidence.weight()
+    }
+
     /// The source line of the weightiest row that has one.
     #[must_use]
     pub fn source(&self) -> Option<&str> {

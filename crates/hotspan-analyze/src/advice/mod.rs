@@ -68,7 +68,7 @@ impl Selection {
 /// What the rules say about a trace.
 #[derive(Debug)]
 pub struct Advice {
-    /// What was found, most gain first.
+    /// What was found, most gain first, where a gain counts by how sure it is.
     pub findings: Vec<(&'static Rule, Finding)>,
     /// Rules that could not look, and what they lacked.
     pub skipped: Vec<(&'static Rule, Need)>,
@@ -96,8 +96,7 @@ pub fn advise(trace: &Trace, selection: &Selection) -> Advice {
             None => findings.extend((rule.check)(&context).map(|finding| (rule, finding))),
         }
     }
-    let gain = |finding: &Finding| finding.gain.as_ref().map_or(Duration(-1), |gain| gain.time);
-    findings.sort_by_key(|(_, finding)| std::cmp::Reverse(gain(finding)));
+    findings.sort_by(|(_, left), (_, right)| right.worth().total_cmp(&left.worth()));
     let steps = if context.steps.is_empty() { 0 } else { context.step_count() };
     Advice { findings, skipped, whole: context.whole, basis: context.basis(), steps }
 }

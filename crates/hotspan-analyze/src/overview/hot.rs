@@ -8,7 +8,7 @@ use hotspan_store::{Duration, FrameId, FrameKind, FrameRow, SampleState, StackId
 
 use crate::call_tree::is_library;
 use crate::report::{Cell, Column, Table};
-use crate::wall_time::{is_importing, is_recorder, is_system_or_interpreter, package};
+use crate::wall_time::{RUN_KEY, is_importing, is_recorder, is_system_or_interpreter, package};
 
 /// The name of the thread that records.
 const OWN_THREAD: &str = "hotspan";
@@ -121,27 +121,49 @@ fn is_glue(file: &str) -> bool {
     file.is_empty() || file == "[kernel]" || is_open_mp || is_system_or_interpreter(file)
 }
 
-/// Lines of the program's own files: the time of all they called is theirs.
-pub(super) fn lines(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
+/// The folder that the program was started in: its files are shown as seen from there.
+pub(super) struct ProgramFolder(Option<String>);
+
+impl ProgramFolder {
+    pub(super) fn of(trace: &Trace) -> Self {
+        let run = trace.metadata().value(RUN_KEY);
+        Self(run.and_then(|run| run.get("folder")?.as_str().map(|folder| format!("{folder}/"))))
+    }
+
+    pub(super) fn shorten<'a>(&self, file: &'a str) -> &'a str {
+        let inside = self.0.as_ref().and_then(|folder| file.strip_prefix(folder.as_str()));
+        inside.unwrap_or(file)
+    }
+}
+
+/// The innermost frame of a stack in a file of the program's own.
+pub(super) fn program_line(trace: &Trace, stack: StackId) -> Option<FrameId> {
     let profile = trace.profile();
-    let is_users = |frame: FrameId| {
-        let row = profile.frames.row(frame);
+    let is_users = |frame: &FrameId| {
+        let row = profile.frames.row(*frame);
         let file = trace.str(row.file);
         let is_file = file.ends_with(".py") || file.contains('/');
         row.kind == FrameKind::Python && row.line > 0 && is_file && !is_library(file) && !is_recorder(file)
     };
+    profile.stacks.frames(stack).find(is_users)
+}
+
+/// Lines of the program's own files: the time of all they called is theirs.
+pub(super) fn lines(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
+    let profile = trace.profile();
     let mut times: HashMap<(hotspan_store::StringId, u32), (Duration, FrameId)> = HashMap::new();
     for &(stack, weight) in stacks {
-        if let Some(frame) = profile.stacks.frames(stack).find(|&frame| is_users(frame)) {
+        if let Some(frame) = program_line(trace, stack) {
             let row = profile.frames.row(frame);
             times.entry((row.file, row.line)).or_insert((Duration::ZERO, frame)).0 += weight;
         }
     }
     let mut rows: Vec<_> = times.into_iter().collect();
     rows.sort_unstable_by_key(|&((file, line), (time, _))| (std::cmp::Reverse(time), file, line));
+    let folder = ProgramFolder::of(trace);
     let row = |((file, line), (time, frame)): ((hotspan_store::StringId, u32), (Duration, FrameId))| HotRow {
         name: trace.str(profile.frames.row(frame).name).to_owned(),
-        place: format!("{}:{line}", trace.str(file)),
+        place: format!("{}:{line}", folder.shorten(trace.str(file))),
         own: time,
         total: time,
     };

@@ -1,8 +1,12 @@
-//! Memory at its peak: of each process, and of tensors where they were recorded, with who held most of it.
+//! Memory at its peak: of each process, with what it was doing while it grew, and of tensors where they were recorded, with who
+//! held most of it.
 
-use hotspan_store::{Bytes, Duration, Trace};
+use hashbrown::HashMap;
+use hotspan_store::{Bytes, Duration, Ident, SampleRow, Timestamp, Trace};
 
 use crate::memory_timeline::memory_timeline;
+use crate::overview::hot::program_line;
+use crate::overview::imports::imported;
 use crate::report::{Cell, Column, Table};
 
 /// How many of those who hold memory are named.
@@ -14,11 +18,14 @@ pub(super) fn memory(trace: &Trace) -> Option<Table> {
         Column::text("what", "What"),
         Column::bytes("bytes", "Bytes"),
         Column::duration("after", "After"),
-        Column::text("holder", "Held by"),
+        Column::text("holder", "Held by, or grown in"),
     ];
     for peak in process_peaks(trace) {
         let what = Cell::Text(format!("process {}", peak.process));
-        table.add_row(vec![what, Cell::Bytes(peak.bytes), Cell::Duration(peak.after), Cell::Missing]);
+        let grown = peak.grown.iter().take(HOLDERS).map(|(what, bytes)| format!("{what} ({bytes})"));
+        let grown = grown.collect::<Vec<_>>().join(", ");
+        let grown = if grown.is_empty() { Cell::Missing } else { Cell::Text(grown) };
+        table.add_row(vec![what, Cell::Bytes(peak.bytes), Cell::Duration(peak.after), grown]);
     }
     for timeline in memory_timeline(trace) {
         let holders: Vec<String> = timeline
@@ -50,20 +57,84 @@ pub(super) struct Peak {
     pub(super) process: String,
     pub(super) bytes: Bytes,
     pub(super) after: Duration,
+    /// What its main thread was doing while it grew to that, and by how much; most first.
+    grown: Vec<(String, Bytes)>,
 }
 
 pub(super) fn process_peaks(trace: &Trace) -> Vec<Peak> {
-    let resident = trace.arg("resident bytes");
-    let mut peaks: Vec<Peak> = Vec::new();
-    for row in trace.counters().events() {
-        let Some(bytes) = resident.int(row.args) else { continue };
-        let process = trace.process(trace.track(row.track).process).ident.display(trace.strings());
-        let after = Duration(row.time.0);
-        match peaks.iter_mut().find(|known| known.process == process) {
-            Some(known) if known.bytes.0 >= bytes => {}
-            Some(known) => (known.bytes, known.after) = (Bytes(bytes), after),
-            None => peaks.push(Peak { process, bytes: Bytes(bytes), after }),
-        }
+    let mut peaks = Vec::new();
+    for (process, readings) in readings(trace) {
+        let most = readings.iter().max_by_key(|&&(time, bytes)| (bytes, std::cmp::Reverse(time)));
+        let Some(&(time, bytes)) = most else { continue };
+        let grown = growth(trace, process, &readings, time);
+        let process = process.display(trace.strings());
+        peaks.push(Peak { process, bytes, after: Duration(time.0), grown });
     }
     peaks
+}
+
+/// The memory of each process, in order of time.
+fn readings(trace: &Trace) -> Vec<(Ident, Vec<(Timestamp, Bytes)>)> {
+    let resident = trace.arg("resident bytes");
+    let mut processes: Vec<(Ident, Vec<(Timestamp, Bytes)>)> = Vec::new();
+    for row in trace.counters().events() {
+        let Some(bytes) = resident.int(row.args) else { continue };
+        let process = trace.process(trace.track(row.track).process).ident;
+        let reading = (row.time, Bytes(bytes));
+        match processes.iter_mut().find(|(known, _)| *known == process) {
+            Some((_, readings)) => readings.push(reading),
+            None => processes.push((process, vec![reading])),
+        }
+    }
+    processes.iter_mut().for_each(|(_, readings)| readings.sort_unstable());
+    processes
+}
+
+/// By how much a process grew until its peak, by what most samples of its main thread between two readings say it was doing.
+fn growth(
+    trace: &Trace,
+    process: Ident,
+    readings: &[(Timestamp, Bytes)],
+    peak: Timestamp,
+) -> Vec<(String, Bytes)> {
+    let is_main = |row: &SampleRow| {
+        let track = trace.track(row.track);
+        track.ident == process && trace.process(track.process).ident == process
+    };
+    let mut samples: Vec<SampleRow> = trace.profile().samples.rows().filter(is_main).collect();
+    samples.sort_unstable_by_key(|row| row.time);
+    let mut grown: HashMap<String, i64> = HashMap::new();
+    for pair in readings.windows(2).take_while(|pair| pair[1].0 <= peak) {
+        let [(from, before), (to, after)] = [pair[0], pair[1]];
+        if after <= before {
+            continue;
+        }
+        let first = samples.partition_point(|row| row.time < from);
+        let between = samples[first..].iter().take_while(|row| row.time < to);
+        let mut weights: HashMap<String, i64> = HashMap::new();
+        for row in between {
+            if let Some(what) = doing_what(trace, row) {
+                *weights.entry(what).or_default() += row.weight.0.max(1);
+            }
+        }
+        if let Some((what, _)) =
+            weights.into_iter().max_by(|left, right| (left.1, &left.0).cmp(&(right.1, &right.0)))
+        {
+            *grown.entry(what).or_default() += after.0 - before.0;
+        }
+    }
+    let mut grown: Vec<(String, Bytes)> =
+        grown.into_iter().map(|(what, bytes)| (what, Bytes(bytes))).collect();
+    grown.sort_unstable_by(|left, right| (right.1, &left.0).cmp(&(left.1, &right.0)));
+    grown
+}
+
+/// Which package is imported, or which line of the program runs.
+fn doing_what(trace: &Trace, sample: &SampleRow) -> Option<String> {
+    if let Some(packages) = imported(trace, sample.stack) {
+        return packages.last().map(|package| format!("import {package}"));
+    }
+    let row = trace.profile().frames.row(program_line(trace, sample.stack)?);
+    let file = trace.str(row.file);
+    Some(format!("{}:{}", file.rsplit('/').next().unwrap_or(file), row.line))
 }

@@ -8,9 +8,11 @@ mod calls;
 pub mod compare;
 mod facts;
 mod hot;
+mod imports;
 mod memory;
 mod processes;
 mod steps;
+mod waits;
 
 use hotspan_store::{Duration, LossCount, Severity, Trace};
 
@@ -53,6 +55,8 @@ pub fn overview(trace: &Trace) -> Overview {
         steps::steps(trace),
         hot::line_table(top(&hot::lines(trace, &stacks)), whole),
         hot::function_table(top(&hot::functions(trace, &stacks)), whole),
+        waits::waits(trace, main, whole),
+        imports::imports(trace, main, whole),
         calls::recorded_lines(trace, TOP),
         calls::ranges(&averages, whole, TOP),
         calls::operators(&averages, TOP),

@@ -62,6 +62,19 @@ pub(super) fn doing(trace: &Trace, stack: StackId) -> Doing {
     }
 }
 
+/// The system call in which a thread waits, empty when it is in none; `None` when that is no wait of the program.
+pub(crate) fn kernel_call_of_wait(trace: &Trace, stack: StackId) -> Option<String> {
+    match doing(trace, stack) {
+        Doing::Profiling | Doing::Importing | Doing::Code { waits: false, .. } => None,
+        Doing::WaitingForEvents | Doing::Code { waits: true, .. } => {
+            let profile = trace.profile();
+            let innermost = profile.stacks.frames(stack).next().map(|frame| profile.frames.row(frame));
+            let call = innermost.filter(|frame| trace.str(frame.file) == KERNEL);
+            Some(call.map_or_else(String::new, |frame| trace.str(frame.name).to_owned()))
+        }
+    }
+}
+
 /// Whether the import system is in a stack.
 pub(crate) fn is_importing(trace: &Trace, stack: StackId) -> bool {
     let profile = trace.profile();

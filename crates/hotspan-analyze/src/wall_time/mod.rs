@@ -7,6 +7,7 @@
 //! the import system is importing, whatever that takes: reading files, running modules, loading libraries.
 
 mod libraries;
+mod lifetime;
 mod paint;
 
 use hotspan_store::{Category, Duration, Ident, SampleRow, SampleState, Timestamp, Trace, TrackId};
@@ -14,7 +15,10 @@ use serde_json::Value;
 
 use crate::report::{Cell, Column, Table};
 use libraries::{Doing, doing};
-pub(crate) use libraries::{is_importing, is_recorder, is_system_or_interpreter, package};
+pub(crate) use libraries::{
+    is_importing, is_recorder, is_system_or_interpreter, kernel_call_of_wait, package,
+};
+use lifetime::Lifetime;
 use paint::Timeline;
 
 /// The metadata key under which a recording of a whole program says which thread and time it is about.
@@ -47,8 +51,12 @@ pub enum Activity {
     Sleeping,
     /// The profiler itself.
     Profiler,
-    /// Before the first and after the last thing recorded: the interpreter's start and end, or no Python at all.
-    StartAndExit,
+    /// Starting the interpreter.
+    Starting,
+    /// Ending it: modules, libraries and memory are taken down.
+    Exiting,
+    /// Nothing is known: the program was killed, or is not Python, or this time was not to be recorded.
+    NotRecorded,
 }
 
 impl Activity {
@@ -68,7 +76,9 @@ impl Activity {
             Self::WaitingForEvents => "waiting for events".into(),
             Self::Sleeping => "sleeping".into(),
             Self::Profiler => "hotspan itself".into(),
-            Self::StartAndExit => "start, exit, not recorded".into(),
+            Self::Starting => "starting Python".into(),
+            Self::Exiting => "exit".into(),
+            Self::NotRecorded => "not recorded".into(),
         }
     }
 }
@@ -101,13 +111,17 @@ pub fn wall_time(trace: &Trace) -> Option<WallTime> {
     let Some(main) = main_thread(trace, &run) else {
         // A program that ended before anything was recorded, or is not Python.
         let total = end.since(begin);
-        let parts = vec![Part { activity: Activity::StartAndExit, time: total }];
+        let parts = vec![Part { activity: Activity::NotRecorded, time: total }];
         return (total.0 > 0).then_some(WallTime { total, parts, samples: 0 });
     };
-    let mut timeline = Timeline::new(begin, end, Activity::StartAndExit);
+    let mut timeline = Timeline::new(begin, end, Activity::NotRecorded);
+    let lifetime = Lifetime::of(trace, &run);
 
     let samples = samples_of(trace, main);
-    paint_samples(trace, &samples, &mut timeline);
+    if let Some(program) = lifetime.as_ref().and_then(Lifetime::program).filter(|_| samples.is_empty()) {
+        timeline.paint(&[program], |_| Some(Activity::Python));
+    }
+    paint_samples(trace, &samples, lifetime.as_ref().and_then(Lifetime::program), &mut timeline);
 
     let spans = HostSpans::of(trace, main);
     // Nothing is known of the time without samples but that it was not in an operator: that is Python.
@@ -121,6 +135,11 @@ pub fn wall_time(trace: &Trace) -> Option<WallTime> {
     timeline.paint(&spans.loaders, |_| Some(Activity::DataLoader));
     timeline.paint(&spans.collections, |_| Some(Activity::GarbageCollection));
     timeline.paint(&spans.profiler, |_| Some(Activity::Profiler));
+    if let Some(lifetime) = &lifetime {
+        for (interval, activity) in lifetime.around(begin, end) {
+            timeline.paint(&[interval], |_| Some(activity.clone()));
+        }
+    }
 
     let mut parts: Vec<Part> =
         timeline.totals().into_iter().map(|(activity, time)| Part { activity, time }).collect();
@@ -132,8 +151,8 @@ pub fn wall_time(trace: &Trace) -> Option<WallTime> {
 pub(crate) fn importing(trace: &Trace) -> Vec<(Timestamp, Timestamp)> {
     let Some(main) = program_thread(trace) else { return Vec::new() };
     let (first, length) = trace.window();
-    let mut timeline = Timeline::new(first, first.plus(length), Activity::StartAndExit);
-    paint_samples(trace, &samples_of(trace, main), &mut timeline);
+    let mut timeline = Timeline::new(first, first.plus(length), Activity::NotRecorded);
+    paint_samples(trace, &samples_of(trace, main), None, &mut timeline);
     timeline.when(&Activity::Importing)
 }
 
@@ -180,16 +199,19 @@ fn window(trace: &Trace, run: &Value) -> (Timestamp, Timestamp) {
     (begin, end.max(begin))
 }
 
-/// Each sample answers for the time half-way to its neighbours; the outermost for as long as they stand for.
-fn paint_samples(trace: &Trace, samples: &[SampleRow], timeline: &mut Timeline) {
+/// Each sample answers for the time half-way to its neighbours; the outermost for as long as they stand for, or up to the
+/// limits of the program where these are known.
+fn paint_samples(trace: &Trace, samples: &[SampleRow], program: Option<Interval>, timeline: &mut Timeline) {
     let mut known = hashbrown::HashMap::new();
     for (index, sample) in samples.iter().enumerate() {
         let half = Duration(sample.weight.0.max(0) / 2);
-        let middle = |other: &SampleRow| Timestamp(sample.time.0 + (other.time.0 - sample.time.0) / 2);
+        let middle =
+            |other: &SampleRow| Timestamp(sample.time.0 + (other.time.0 - sample.time.0).div_euclid(2));
         let before = index.checked_sub(1).map(|index| middle(&samples[index]));
         let after = samples.get(index + 1).map(middle);
-        let begin = before.unwrap_or(Timestamp(sample.time.0.saturating_sub(half.0)));
-        let end = after.unwrap_or(sample.time.plus(half));
+        let begin = before.or(program.map(|(begin, _)| begin));
+        let begin = begin.unwrap_or(Timestamp(sample.time.0.saturating_sub(half.0)));
+        let end = after.or(program.map(|(_, end)| end)).unwrap_or(sample.time.plus(half));
         let doing = known.entry(sample.stack).or_insert_with(|| doing(trace, sample.stack));
         let activity = match (sample.state, &*doing) {
             (_, Doing::Profiling) => Activity::Profiler,

@@ -70,7 +70,7 @@ fn samples_answer_for_the_time_around_them() {
         (Activity::Io, 150),
         (Activity::Waiting, 200),
         (Activity::Sleeping, 200),
-        (Activity::StartAndExit, 50 + 150),
+        (Activity::NotRecorded, 50 + 150),
     ];
     assert_eq!(program.parts(), expected);
 }
@@ -112,7 +112,7 @@ fn waiting_for_operators_on_another_thread_is_operators_time() {
         (Activity::Operators, 200),
         (Activity::Python, 300),
         (Activity::Waiting, 100),
-        (Activity::StartAndExit, 400),
+        (Activity::NotRecorded, 400),
     ];
     assert_eq!(program.parts(), expected);
 }
@@ -161,4 +161,39 @@ fn a_stack_tells_imports_event_loops_memory_and_the_recorder_apart() {
     assert_eq!(of(&Activity::Native("numpy".to_owned())), Some(200), "{parts:?}");
     assert_eq!(of(&Activity::Waiting), Some(100), "{parts:?}");
     assert_eq!(of(&Activity::Profiler), Some(100), "{parts:?}");
+}
+
+/// Start, exit and what hotspan does around the program are told apart, and samples reach to the program's limits.
+#[test]
+fn the_life_of_the_process_is_known() {
+    let lifetime = |finished: &str, is_whole: bool| {
+        let mut program = Program::new();
+        let run = format!(
+            r#"{{"pid": 1, "tid": 7, "start_unix_ns": {START}, "end_unix_ns": {}, "written_unix_ns": {}}}"#,
+            START + 1_000,
+            START + 850,
+        );
+        program.0.metadata.set("hotspan.run", &run);
+        let process = format!(
+            r#"{{"process": 1, "began_unix_ns": {}, "ready_unix_ns": {}, "finished_unix_ns": {finished}, "is_whole": {is_whole}}}"#,
+            START + 20,
+            START + 30,
+        );
+        program.0.metadata.set("hotspan.process", &process);
+        program.sample(101, SampleState::Running, &[PYTHON]);
+        program.sample(400, SampleState::Io, &[PYTHON, LIBC]);
+        program.parts()
+    };
+    let finished = (START + 800).to_string();
+    let around = [(Activity::Profiler, 10 + 50), (Activity::Starting, 20), (Activity::Exiting, 150)];
+    let all = lifetime(&finished, true);
+    assert_eq!(all[..2], [(Activity::Python, 220), (Activity::Io, 550)]);
+    assert_eq!(all[2..], around);
+    // Of what was not to be recorded nothing is known.
+    let part = lifetime(&finished, false);
+    assert_eq!(part[..2], [(Activity::Python, 199), (Activity::Io, 200)]);
+    assert_eq!(part.last(), Some(&(Activity::NotRecorded, 21 + 350)));
+    // Killed: there is no end.
+    let killed = lifetime("null", true);
+    assert_eq!(killed.last(), Some(&(Activity::NotRecorded, 21 + 550)));
 }

@@ -11,6 +11,11 @@ use crate::clock;
 /// How long a program runs before its cost says anything.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// With less than this part of the limit, twice as much can be recorded and stay below it.
+const LITTLE: f64 = 0.4;
+/// A step up that had to be taken back is not tried again for twice as long, up to this.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(64);
+
 /// The cost so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
@@ -37,13 +42,18 @@ pub(super) struct Budget {
     now: Cost,
     /// When something was last done about it.
     acted: Cost,
+    /// How long little must have been spent before more is recorded.
+    patience: Duration,
+    /// Whether the last measure was to record more.
+    went_up: bool,
     measures: Vec<String>,
 }
 
 impl Budget {
     pub(super) fn new(limit: Option<f64>) -> Self {
         let (now, acted) = (Cost::default(), Cost::default());
-        Self { limit, began: Instant::now(), now, acted, measures: Vec::new() }
+        let (patience, went_up) = (PATIENCE * 2, false);
+        Self { limit, began: Instant::now(), now, acted, patience, went_up, measures: Vec::new() }
     }
 
     pub(super) fn look(&mut self, sources: &[Told]) {
@@ -55,23 +65,35 @@ impl Budget {
         };
     }
 
-    /// Makes the dearest source that can record less do so, when the limit is passed.
+    /// Makes the dearest source that can record less do so when the limit is passed, and the cheapest that recorded less
+    /// record more again when there is room.
     pub(super) fn keep(&mut self, sources: &mut [Told], builder: &mut TraceBuilder) {
         let Some(limit) = self.limit else { return };
         if self.now.wall.saturating_sub(self.acted.wall) < PATIENCE {
             return;
         }
         let share = self.now.share_since(&self.acted);
+        let mut by_cost: Vec<&mut Told> = sources.iter_mut().collect();
+        by_cost.sort_by_key(|(source, _)| source.cost() + source.own_time());
         if share > limit {
-            let mut by_cost: Vec<&mut Told> = sources.iter_mut().collect();
-            by_cost.sort_by_key(|(source, _)| std::cmp::Reverse(source.cost() + source.own_time()));
-            let measure = by_cost.into_iter().find_map(|(source, _)| source.back_off(builder));
-            if let Some(measure) = measure {
-                let second = self.now.wall.as_secs();
-                self.measures.push(format!("after {second} s: {measure}"));
+            if std::mem::take(&mut self.went_up) {
+                self.patience = (self.patience * 2).min(LONGEST_PATIENCE);
             }
+            self.note(by_cost.into_iter().rev().find_map(|(source, _)| source.back_off(builder)));
+        } else if share < limit * LITTLE {
+            if self.now.wall.saturating_sub(self.acted.wall) < self.patience {
+                return;
+            }
+            let measure = by_cost.into_iter().find_map(|(source, _)| source.step_up(builder));
+            self.went_up |= measure.is_some();
+            self.note(measure);
         }
         self.acted = self.now;
+    }
+
+    fn note(&mut self, measure: Option<String>) {
+        let second = self.now.wall.as_secs();
+        self.measures.extend(measure.map(|measure| format!("after {second} s: {measure}")));
     }
 
     /// As metadata of the recording.
@@ -83,7 +105,7 @@ impl Budget {
         });
         if let (Some(limit), Some(fields)) = (self.limit, json.as_object_mut()) {
             fields.insert("budget".to_owned(), limit.into());
-            fields.insert("backed_off".to_owned(), self.measures.as_slice().into());
+            fields.insert("measures".to_owned(), self.measures.as_slice().into());
         }
         builder.metadata.set("hotspan.cost", &json.to_string());
     }
@@ -104,6 +126,7 @@ mod tests {
     struct Dear {
         cost: Duration,
         steps: u32,
+        most: u32,
     }
 
     impl Source for Dear {
@@ -116,12 +139,18 @@ mod tests {
             self.steps = self.steps.checked_sub(1)?;
             Some(format!("{} steps left", self.steps))
         }
+        fn step_up(&mut self, _: &mut TraceBuilder) -> Option<String> {
+            (self.steps < self.most).then(|| {
+                self.steps += 1;
+                format!("{} steps up", self.steps)
+            })
+        }
     }
 
     #[test]
     fn the_dearest_source_that_can_backs_off() {
         let source = |seconds, steps| -> Told {
-            (Box::new(Dear { cost: Duration::from_secs(seconds), steps }), Turn::ON)
+            (Box::new(Dear { cost: Duration::from_secs(seconds), steps, most: steps }), Turn::ON)
         };
         let mut sources = vec![source(1, 5), source(3, 1), source(9, 0)];
         let mut builder = TraceBuilder::new();
@@ -140,7 +169,15 @@ mod tests {
         assert_eq!(at(20, 700), 1);
         assert_eq!(at(21, 900), 1, "what was done needs time to show");
         assert_eq!(at(30, 1_100), 2, "the next one, for the dearest can do no more");
-        assert_eq!(at(40, 1_300), 2, "that was enough");
-        assert_eq!(budget.measures, ["after 20 s: 0 steps left", "after 30 s: 4 steps left"]);
+        assert_eq!(at(40, 1_350), 2, "that was enough");
+        assert_eq!(at(42, 1_355), 2, "little for two seconds says nothing yet");
+        assert_eq!(at(45, 1_360), 3, "the cheapest goes up again");
+        assert_eq!(at(50, 2_000), 4, "which was too much");
+        assert_eq!(at(55, 2_001), 4, "so the next attempt waits longer");
+        assert_eq!(at(59, 2_002), 5);
+        assert_eq!(
+            budget.measures[..3],
+            ["after 20 s: 0 steps left", "after 30 s: 4 steps left", "after 45 s: 5 steps up"]
+        );
     }
 }

@@ -1,16 +1,18 @@
-//! Device work as a source of the agent. It comes with the end of the recording, or when another profiler takes the device.
+//! Device work as a source of the agent; its handle can leave the device to another profiler and take it back.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hotspan_store::{Trace, TraceBuilder};
+use hotspan_store::TraceBuilder;
 
 use crate::agent::{Source, Turn};
-use crate::cupti::{self, CuptiError};
+use crate::cupti::{self, CuptiError, Recording};
 
-/// Memory for device records: some ten million kernels.
-const MOST_BYTES: usize = 1 << 30;
+/// Memory for device records that wait to be written: some million kernels.
+const MOST_BYTES: usize = 256 << 20;
+/// CUPTI is asked for what it has in one of so many rounds of the agent.
+const ROUNDS: u32 = 5;
 
-/// A running session of CUPTI, handed to the agent; its handle can give the device up and take it back.
+/// A running session of CUPTI, handed to the agent.
 #[derive(Clone, Debug)]
 pub struct Device {
     state: Arc<Mutex<State>>,
@@ -19,7 +21,9 @@ pub struct Device {
 #[derive(Debug, Default)]
 struct State {
     session: Option<cupti::Session>,
-    recorded: Vec<Trace>,
+    /// What sessions that ended have left.
+    left: Vec<Recording>,
+    round: u32,
 }
 
 impl Device {
@@ -41,26 +45,33 @@ impl Device {
     pub fn pause(&self) {
         let mut state = self.lock();
         let recording = state.session.take().and_then(cupti::Session::stop);
-        state.recorded.extend(recording.map(|recording| recording.into_builder().finish()));
+        state.left.extend(recording);
     }
 
-    /// Takes it back.
+    /// Takes it back, unless it is recorded already.
     ///
     /// # Errors
     /// When CUPTI refuses.
     pub fn resume(&self) -> Result<(), CuptiError> {
-        let options = cupti::Options { max_bytes: Some(MOST_BYTES), ..cupti::Options::default() };
-        let session = cupti::Session::start(&cupti::Library::load()?, options)?;
-        self.lock().session = Some(session);
+        let mut state = self.lock();
+        if state.session.is_none() {
+            let options = cupti::Options { max_bytes: Some(MOST_BYTES), ..cupti::Options::default() };
+            state.session = Some(cupti::Session::start(&cupti::Library::load()?, options)?);
+        }
         Ok(())
     }
 }
 
 impl Source for Device {
     fn drain(&mut self, builder: &mut TraceBuilder) {
-        for trace in std::mem::take(&mut self.lock().recorded) {
-            builder.append(&trace, trace.clock().unix_origin().unwrap_or(0));
-        }
+        let mut state = self.lock();
+        state.round = state.round.wrapping_add(1);
+        let is_time = state.round.is_multiple_of(ROUNDS);
+        let part = state.session.as_mut().filter(|_| is_time).and_then(cupti::Session::take);
+        let left = std::mem::take(&mut state.left);
+        // Whoever pauses need not wait for the rest.
+        drop(state);
+        left.into_iter().chain(part).for_each(|recording| recording.add_to(builder));
     }
 
     fn finish(mut self: Box<Self>, builder: &mut TraceBuilder) {

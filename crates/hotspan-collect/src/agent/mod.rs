@@ -6,6 +6,7 @@
 mod appended_file;
 mod budget;
 mod device;
+mod lifetime;
 mod memory;
 mod operators;
 mod plan;
@@ -20,12 +21,13 @@ use std::time::{Duration, Instant};
 use hotspan_store::TraceBuilder;
 use hotspan_store::file::{FileError, Writer};
 
-use crate::clock;
+use crate::clock::{self, UnixNanos};
 use crate::own_threads;
 
 use appended_file::AppendedFile;
 use budget::Budget;
 pub use device::Device;
+use lifetime::Lifetime;
 pub use operators::Operators;
 pub use plan::Plan;
 pub use samples::Samples;
@@ -48,6 +50,11 @@ pub trait Source: Send {
 
     /// Records less from now on; says what it does. `None`: it cannot.
     fn back_off(&mut self, _builder: &mut TraceBuilder) -> Option<String> {
+        None
+    }
+
+    /// Takes back one step of recording less; says what it does. `None`: it records all there is.
+    fn step_up(&mut self, _builder: &mut TraceBuilder) -> Option<String> {
         None
     }
 
@@ -95,6 +102,7 @@ type Told = (Box<dyn Source>, Turn);
 struct State {
     sources: Vec<Told>,
     metadata: Vec<(String, String)>,
+    lifetime: Option<Lifetime>,
     /// Whether the program is where it should be recorded.
     wanted: bool,
     /// Something is new: do not wait for the next round.
@@ -104,13 +112,29 @@ struct State {
 
 impl Default for State {
     fn default() -> Self {
-        Self { sources: Vec::new(), metadata: Vec::new(), wanted: true, hurry: false, ending: false }
+        Self {
+            sources: Vec::new(),
+            metadata: Vec::new(),
+            lifetime: None,
+            wanted: true,
+            hurry: false,
+            ending: false,
+        }
     }
 }
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("State").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}
+
+impl State {
+    fn change_lifetime(&mut self, change: impl FnOnce(&mut Lifetime)) {
+        if let Some(lifetime) = &mut self.lifetime {
+            change(lifetime);
+            self.metadata.push((lifetime::KEY.to_owned(), lifetime.json()));
+        }
     }
 }
 
@@ -136,6 +160,7 @@ impl Agent {
             }
             written
         })?;
+        shared.lock().lifetime = Some(Lifetime::new(plan.from.is_none() && plan.until.is_none()));
         let agent = Self { shared, thread: Some(thread), path };
         agent.add(Box::new(memory::Resident));
         Ok(agent)
@@ -155,9 +180,17 @@ impl Agent {
         self.shared.wake.notify_all();
     }
 
+    /// Says that the program gets its turn; the interpreter came to us at that moment.
+    pub fn is_ready(&self, began: UnixNanos) {
+        self.shared.lock().change_lifetime(|lifetime| lifetime.is_ready(began));
+    }
+
     /// Says whether the program is where it should be recorded.
     pub fn record(&self, on: bool) {
         let mut state = self.shared.lock();
+        if !on {
+            state.change_lifetime(Lifetime::is_partial);
+        }
         state.hurry |= state.wanted != on;
         state.wanted = on;
         self.shared.wake.notify_all();
@@ -173,7 +206,10 @@ impl Agent {
     /// # Errors
     /// When not all could be written. The file holds what was written before.
     pub fn finish(mut self) -> Result<(), FileError> {
-        self.shared.lock().ending = true;
+        let mut state = self.shared.lock();
+        state.change_lifetime(Lifetime::finish);
+        state.ending = true;
+        drop(state);
         self.shared.wake.notify_all();
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -287,7 +323,6 @@ mod tests {
     use std::fs::File;
 
     use super::*;
-    use crate::clock::UnixNanos;
     use hotspan_store::{Duration as Span, EventRow, Ident, SpanRow, Timestamp};
 
     struct Ticker(i64);

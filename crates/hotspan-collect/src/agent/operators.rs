@@ -38,6 +38,13 @@ impl State {
         self.is_time && self.is_place && self.round.is_multiple_of(self.every)
     }
 
+    fn in_words(&self) -> String {
+        match self.every {
+            1 => "all operators".to_owned(),
+            every => format!("operators in one of {every} rounds of 200 ms"),
+        }
+    }
+
     fn toggle(&self) {
         if let Some(session) = self.stream.session() {
             session.toggle(self.is_on());
@@ -131,7 +138,18 @@ impl Source for Operators {
                 return None;
             }
             state.every *= 2;
-            Some(format!("operators in one of {} rounds of 200 ms", state.every))
+            Some(state.in_words())
+        })
+    }
+
+    fn step_up(&mut self, _builder: &mut TraceBuilder) -> Option<String> {
+        self.with(|state| {
+            if state.every == 1 {
+                return None;
+            }
+            state.every /= 2;
+            state.toggle();
+            Some(state.in_words())
         })
     }
 

@@ -18,6 +18,8 @@ const SLOWEST: u32 = 10;
 pub struct Samples {
     recorder: Arc<Mutex<Option<Recorder>>>,
     options: Options,
+    /// The rate that was asked for.
+    wanted: Rate,
     taken: u32,
     /// Processor time of samplers that have ended.
     spent: Duration,
@@ -30,7 +32,7 @@ impl Samples {
     /// When the process cannot be sampled.
     pub fn start(options: Options) -> Result<Self, SampleError> {
         let recorder = Arc::new(Mutex::new(Some(Recorder::start(options)?)));
-        Ok(Self { recorder, options, taken: 0, spent: Duration::ZERO })
+        Ok(Self { recorder, options, wanted: options.rate, taken: 0, spent: Duration::ZERO })
     }
 
     /// The sampler, for whoever adds spans to it.
@@ -41,6 +43,13 @@ impl Samples {
 
     fn with<T>(&self, act: impl FnOnce(&mut Option<Recorder>) -> T) -> T {
         act(&mut self.recorder.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change_rate(&mut self, rate: Rate, builder: &mut TraceBuilder) -> String {
+        self.options.rate = rate;
+        self.stop(builder);
+        self.record(Turn::ON, builder);
+        format!("{} samples a second", rate.per_second())
     }
 
     fn stop(&mut self, builder: &mut TraceBuilder) {
@@ -85,10 +94,15 @@ impl Source for Samples {
         if slower < SLOWEST || self.with(|recorder| recorder.is_none()) {
             return None;
         }
-        self.options.rate = Rate::new(slower).ok()?;
-        self.stop(builder);
-        self.record(Turn::ON, builder);
-        Some(format!("{slower} samples a second"))
+        Some(self.change_rate(Rate::new(slower).ok()?, builder))
+    }
+
+    fn step_up(&mut self, builder: &mut TraceBuilder) -> Option<String> {
+        let faster = (self.options.rate.per_second() * 2).min(self.wanted.per_second());
+        if self.options.rate == self.wanted || self.with(|recorder| recorder.is_none()) {
+            return None;
+        }
+        Some(self.change_rate(Rate::new(faster).ok()?, builder))
     }
 
     fn cost(&self) -> Duration {

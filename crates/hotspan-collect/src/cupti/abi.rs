@@ -296,6 +296,36 @@ pub(crate) type BufferRequested =
 pub(crate) type BufferCompleted =
     extern "C" fn(context: *mut c_void, stream: u32, buffer: *mut u8, size: usize, valid: usize);
 
+/// What a callback is told about a call: `CUpti_CallbackData`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CallbackData {
+    /// [`SITE_ENTER`] before the call.
+    pub site: u32,
+    /// Its name.
+    pub function_name: *const c_char,
+    /// Its arguments.
+    pub parameters: *const c_void,
+    /// What it returns, after it.
+    pub result: *mut c_void,
+    /// The mangled name of the kernel.
+    pub symbol: *const c_char,
+    /// The context, as the driver has it.
+    pub context: *mut c_void,
+    /// The context's number.
+    pub context_number: u32,
+    /// A number that is kept from before the call until after it.
+    pub correlation_data: *mut u64,
+    /// What records of the call's work say.
+    pub correlation: u32,
+}
+
+/// `CUPTI_API_ENTER`.
+pub(crate) const SITE_ENTER: u32 = 0;
+
+pub(crate) type Callback =
+    extern "C" fn(data: *mut c_void, domain: u32, function: u32, call: *const CallbackData);
+
 /// The functions of a loaded libcupti; those that older versions lack are optional. It is never unloaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions {
@@ -311,6 +341,10 @@ pub(crate) struct Functions {
     pub(crate) get_dropped: unsafe extern "C" fn(*mut c_void, u32, *mut usize) -> CuptiResult,
     pub(crate) get_thread_id_type: Option<unsafe extern "C" fn(*mut u32) -> CuptiResult>,
     pub(crate) set_thread_id_type: Option<unsafe extern "C" fn(u32) -> CuptiResult>,
+    pub(crate) subscribe:
+        Option<unsafe extern "C" fn(*mut *mut c_void, Callback, *mut c_void) -> CuptiResult>,
+    pub(crate) unsubscribe: Option<unsafe extern "C" fn(*mut c_void) -> CuptiResult>,
+    pub(crate) enable_callback: Option<unsafe extern "C" fn(u32, *mut c_void, u32, u32) -> CuptiResult>,
     pub(crate) enable_runtime_call: Option<unsafe extern "C" fn(u32, u8) -> CuptiResult>,
     pub(crate) enable_driver_call: Option<unsafe extern "C" fn(u32, u8) -> CuptiResult>,
 }
@@ -355,6 +389,15 @@ impl Functions {
                 unsafe extern "C" fn(*mut u32) -> CuptiResult
             ),
             set_thread_id_type: optional!("cuptiSetThreadIdType", Numbered),
+            subscribe: optional!(
+                "cuptiSubscribe",
+                unsafe extern "C" fn(*mut *mut c_void, Callback, *mut c_void) -> CuptiResult
+            ),
+            unsubscribe: optional!("cuptiUnsubscribe", unsafe extern "C" fn(*mut c_void) -> CuptiResult),
+            enable_callback: optional!(
+                "cuptiEnableCallback",
+                unsafe extern "C" fn(u32, *mut c_void, u32, u32) -> CuptiResult
+            ),
             enable_runtime_call: optional!("cuptiActivityEnableRuntimeApi", Switch),
             enable_driver_call: optional!("cuptiActivityEnableDriverApi", Switch),
         })

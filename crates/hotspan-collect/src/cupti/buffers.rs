@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use crate::cupti::abi::{CuptiResult, Functions};
 use crate::cupti::calls::Calls;
-use crate::cupti::records::Records;
+use crate::cupti::records::{Call, Records};
 use crate::own_threads;
 
 /// Bytes of one buffer: ten thousand kernels.
@@ -206,6 +206,23 @@ impl Reader {
                 drop(records);
                 put_away(buffer);
             }
+        }
+    }
+
+    /// Adds calls that were watched, and how many there was no room for.
+    pub(crate) fn add_calls(&self, (calls, beyond_limit): (Vec<Call>, u64)) {
+        let mut records = lock(&self.records);
+        records.calls.extend(calls);
+        records.beyond_limit += beyond_limit;
+    }
+
+    /// Hands out what has settled: see [`Records::take_settled`].
+    pub(crate) fn take(&self, known: &mut u32) -> Delivered {
+        Delivered {
+            records: lock(&self.records).take_settled(known),
+            dropped: self.dropped.swap(0, Ordering::Relaxed),
+            refused: self.refused.swap(0, Ordering::Relaxed),
+            outstanding: 0,
         }
     }
 

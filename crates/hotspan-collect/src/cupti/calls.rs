@@ -73,12 +73,22 @@ impl Calls {
         calls
     }
 
+    /// The functions of a domain that are worth a record, in order.
+    pub(crate) fn wanted(&self, domain: u32) -> Vec<u32> {
+        self.those(domain, true)
+    }
+
     /// The functions of a domain that are not worth a record, in order.
     pub(crate) fn unwanted(&self, domain: u32) -> Vec<u32> {
-        let mut found: Vec<u32> = Vec::new();
-        found.extend(self.names.iter().filter_map(|(&(of, function), &(_, is_wanted))| {
-            (of == domain && !is_wanted).then_some(function)
-        }));
+        self.those(domain, false)
+    }
+
+    fn those(&self, domain: u32, wanted: bool) -> Vec<u32> {
+        let fits = |&(&(of, _), &(_, is_wanted)): &(&(u32, u32), &(String, bool))| {
+            of == domain && is_wanted == wanted
+        };
+        let mut found: Vec<u32> =
+            self.names.iter().filter(fits).map(|(&(_, function), _)| function).collect();
         found.sort_unstable();
         found
     }

@@ -10,7 +10,7 @@ use hotspan_store::{
     StringId, Timestamp, TraceBuilder, TrackId,
 };
 
-use crate::clock::Calibration;
+use crate::clock::{Calibration, Ticks};
 use crate::cupti::abi::{DOMAIN_RUNTIME, Overhead, Synchronization};
 use crate::cupti::demangle::Demangler;
 use crate::cupti::devices::Devices;
@@ -42,6 +42,7 @@ struct Converter<'a> {
     clock: DeviceClock,
     base: i64,
     process: Ident,
+    first_correlation: i64,
     devices: Devices,
     launches: HashMap<u32, Launch>,
     /// First start and last end of the work of an annotation, by device, stream and annotation.
@@ -54,15 +55,25 @@ struct Converter<'a> {
     contexts: HashMap<u32, u32>,
 }
 
-/// Adds what was recorded on devices to a trace whose times count from `base`.
+/// Where records go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Destination {
+    /// What the times of the trace count from.
+    pub(crate) base: i64,
+    pub(crate) process: Ident,
+    /// What is added to correlations.
+    pub(crate) first_correlation: i64,
+}
+
+/// Adds what was recorded on devices to a trace.
 pub(crate) fn add(
     builder: &mut TraceBuilder,
     recording: Recording,
     calibration: &Calibration,
-    base: i64,
-    process: Ident,
+    to: Destination,
     host: &mut HostSpans,
 ) {
+    let Destination { base, process, first_correlation } = to;
     let Recording { delivered, calls, devices, pairs, has_thread_ids, version, samples, .. } = recording;
     let Records { mut work, calls: mut made, syncs, events, overheads, contexts, names, .. } =
         delivered.records;
@@ -99,12 +110,17 @@ pub(crate) fn add(
     if clock.has_jumped() {
         builder.losses.add(Loss::ClockJumped, None);
     }
+    for call in made.iter_mut().filter(|call| call.in_ticks) {
+        call.start = clock.cupti(Ticks(call.start), calibration);
+        call.end = clock.cupti(Ticks(call.end), calibration);
+    }
     let mut converter = Converter {
         builder,
         pending: PendingArgs::default(),
         clock,
         base,
         process,
+        first_correlation,
         devices,
         launches: HashMap::with_capacity(made.len()),
         annotated: HashMap::new(),
@@ -133,7 +149,7 @@ pub(crate) fn add(
 /// are of threads that recorded nothing else.
 fn name_threads(made: &mut [Call], host: &HostSpans) -> u64 {
     let mut unknown = 0;
-    for call in made {
+    for call in made.iter_mut().filter(|call| !call.in_ticks) {
         match host.os_thread(call.thread) {
             Some(thread) => call.thread = thread as u32,
             None => unknown += 1,
@@ -195,6 +211,10 @@ fn counters(builder: &mut TraceBuilder, samples: &Samples, calibration: &Calibra
 }
 
 impl Converter<'_> {
+    fn correlation(&self, number: u32) -> Arg {
+        Arg::Int(self.first_correlation + i64::from(number))
+    }
+
     fn time(&self, cupti: u64) -> Timestamp {
         Timestamp(self.clock.unix(cupti) - self.base)
     }
@@ -263,7 +283,7 @@ impl Converter<'_> {
                 let entries = [
                     ("External id", around.innermost.map(|span| Arg::Int(span.external))),
                     ("cbid", Some(Arg::Int(i64::from(call.function)))),
-                    ("correlation", Some(Arg::Int(i64::from(call.correlation)))),
+                    ("correlation", Some(self.correlation(call.correlation))),
                 ];
                 let args = self.args(1, entries);
                 let category = categories[usize::from(call.domain == DOMAIN_RUNTIME)];
@@ -357,7 +377,7 @@ impl Converter<'_> {
         let name = self.builder.intern("ac2g");
         let category = self.builder.category("ac2g");
         let args = self.builder.no_args();
-        let id = i64::from(correlation);
+        let id = self.first_correlation + i64::from(correlation);
         let mut push = |phase, time, track| {
             let event = EventRow { time, name, category, track, args };
             self.builder.push_flow(FlowRow { event, id, phase, binds_enclosing: phase == FlowPhase::End });
@@ -387,7 +407,7 @@ impl Converter<'_> {
                 ("device", int(work.device)),
                 ("context", int(work.context)),
                 ("stream", int(work.stream)),
-                ("correlation", int(work.correlation)),
+                ("correlation", Some(self.correlation(work.correlation))),
                 ("registers per thread", int(u32::from(registers))),
                 ("shared memory", Some(Arg::Int(shared))),
                 ("blocks per SM", fill.map(|fill| Arg::Float(fill.blocks_per_sm))),
@@ -420,7 +440,7 @@ impl Converter<'_> {
                 ("device", int(work.device)),
                 ("context", int(work.context)),
                 ("stream", int(work.stream)),
-                ("correlation", int(work.correlation)),
+                ("correlation", Some(self.correlation(work.correlation))),
                 ("bytes", Some(Arg::Int(bytes as i64))),
                 ("memory bandwidth (GB/s)", bandwidth),
                 ("graph id", graph),
@@ -464,11 +484,11 @@ impl Converter<'_> {
                     ("wait_on_stream", has_event.then(|| or_none(source.map(|source| source.0)))),
                     (
                         "wait_on_cuda_event_record_corr_id",
-                        has_event.then(|| or_none(source.map(|source| source.1))),
+                        has_event.then(|| source.map_or(Arg::Int(-1), |source| self.correlation(source.1))),
                     ),
                     ("wait_on_cuda_event_id", has_event.then(|| Arg::Int(i64::from(sync.event)))),
                     ("stream", Some(or_none(Some(sync.stream).filter(|&stream| stream != NONE)))),
-                    ("correlation", Some(Arg::Int(i64::from(sync.correlation)))),
+                    ("correlation", Some(self.correlation(sync.correlation))),
                     ("device", Some(Arg::Int(i64::from(device)))),
                     ("context", Some(Arg::Int(i64::from(sync.context)))),
                 ],

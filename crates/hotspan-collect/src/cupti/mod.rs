@@ -13,7 +13,7 @@
 //!
 //! [`library`] finds the libcupti that torch loaded ([`abi`] is its C interface), [`session`] switches it on and off,
 //! [`buffers`] lends it memory and reads what comes back into [`records`]. [`calls`] chooses the runtime functions worth a
-//! record, [`timing`] moves CUPTI's clock onto ours, [`devices`] and [`nvml`] ask the driver, and [`convert`] adds it all to
+//! record, [`watch`] sees them, [`timing`] moves CUPTI's clock onto ours, [`devices`] and [`nvml`] ask the driver, and [`convert`] adds it all to
 //! the trace of the operators, as an export of torch.profiler has it ([`names`], [`demangle`], [`occupancy`]).
 
 pub mod abi;
@@ -30,6 +30,7 @@ mod occupancy;
 mod records;
 mod session;
 mod timing;
+mod watch;
 
 pub use error::CuptiError;
 pub use library::Library;

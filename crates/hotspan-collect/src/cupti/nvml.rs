@@ -195,6 +195,11 @@ impl Sampler {
         thread.ok().map(|_| Self { shared, process: std::process::id() })
     }
 
+    /// The readings so far.
+    pub(crate) fn take(&self) -> Samples {
+        std::mem::take(&mut *self.shared.lock())
+    }
+
     /// Ends; all readings. The thread is not waited for: NVML may take its time to begin.
     pub(crate) fn stop(self) -> Samples {
         if std::process::id() != self.process {

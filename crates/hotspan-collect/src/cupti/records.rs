@@ -63,6 +63,8 @@ pub(crate) struct Call {
     pub(crate) function: u32,
     pub(crate) thread: u32,
     pub(crate) correlation: u32,
+    /// Whether its times are ticks of the recording clock instead of CUPTI's time.
+    pub(crate) in_ticks: bool,
 }
 
 /// All that was decoded, in the order delivered, which is that of no clock.
@@ -89,6 +91,45 @@ pub(crate) struct Records {
 }
 
 impl Records {
+    /// Takes what was complete when this was asked last: a call and the work it launches come apart, so whatever is new
+    /// waits for one more round. `known` is the largest correlation so far.
+    pub(crate) fn take_settled(&mut self, known: &mut u32) -> Self {
+        let settled = *known;
+        let works = self.work.iter().map(|work| work.correlation);
+        let newest = works.chain(self.calls.iter().map(|call| call.correlation)).max();
+        *known = newest.unwrap_or(0).max(settled);
+        let is_settled = |correlation: u32| correlation <= settled;
+        let mut taken = Self {
+            work: self.work.extract_if(.., |work| is_settled(work.correlation)).collect(),
+            calls: self.calls.extract_if(.., |call| is_settled(call.correlation)).collect(),
+            syncs: self.syncs.extract_if(.., |sync| is_settled(sync.correlation)).collect(),
+            events: self.events.extract_if(.., |event| is_settled(event.correlation)).collect(),
+            overheads: std::mem::take(&mut self.overheads),
+            contexts: self.contexts.clone(),
+            untimed: std::mem::take(&mut self.untimed),
+            unknown: std::mem::take(&mut self.unknown),
+            damaged: std::mem::take(&mut self.damaged),
+            beyond_limit: std::mem::take(&mut self.beyond_limit),
+            ..Self::default()
+        };
+        taken.copy_names(&self.names);
+        taken
+    }
+
+    /// Only the names that its work has, renumbered.
+    fn copy_names(&mut self, all: &[Box<CStr>]) {
+        let mut numbers: HashMap<u32, u32> = HashMap::new();
+        for work in &mut self.work {
+            if let WorkKind::Kernel { name, .. } = &mut work.kind {
+                let names = &mut self.names;
+                *name = *numbers.entry(*name).or_insert_with(|| {
+                    names.push(all.get(*name as usize).cloned().unwrap_or_default());
+                    names.len() as u32 - 1
+                });
+            }
+        }
+    }
+
     /// Bytes held, about.
     pub(crate) fn bytes(&self) -> usize {
         self.work.len() * size_of::<Work>() + self.calls.len() * size_of::<Call>() + self.syncs.len() * 40
@@ -269,6 +310,7 @@ impl Records {
                 function: call.function,
                 thread: call.thread,
                 correlation: call.correlation,
+                in_ticks: false,
             });
         }
     }

@@ -16,26 +16,32 @@ use crate::cupti::calls::Calls;
 use crate::cupti::devices::Devices;
 use crate::cupti::nvml::{Sampler, Samples};
 use crate::cupti::timing::Pair;
+use crate::cupti::watch::Watch;
 use crate::cupti::{CuptiError, Library, convert};
 use crate::host_spans::HostSpans;
 
 /// What the device does. Without the first there is nothing to record; the others are left out where CUPTI has none.
 const WORK: [u32; 4] = [kind::CONCURRENT_KERNEL, kind::MEMCPY, kind::MEMCPY2, kind::MEMSET];
-/// Who waits for it, and what recording costs.
-const REST: [u32; 4] = [kind::SYNCHRONIZATION, kind::CUDA_EVENT, kind::OVERHEAD, kind::CONTEXT];
+/// What recording costs, and the devices of contexts.
+const REST: [u32; 2] = [kind::OVERHEAD, kind::CONTEXT];
+/// Who waits for whom.
+const WAITS: [u32; 2] = [kind::SYNCHRONIZATION, kind::CUDA_EVENT];
 
 /// What to record of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How many bytes of records to hold at most; beyond, records are lost and counted. `None`: no limit.
     pub max_bytes: Option<usize>,
+    /// Record who waits for which event, stream or device (`enable_cuda_sync_events`). Calls that wait are recorded in any
+    /// case.
+    pub waits: bool,
     /// Ask NVML ten times a second for utilisation, memory, power, clocks and temperature.
     pub counters: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_bytes: None, counters: true }
+        Self { max_bytes: None, waits: false, counters: true }
     }
 }
 
@@ -43,7 +49,9 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Session {
     library: Library,
+    options: Options,
     calls: Arc<Calls>,
+    watch: Option<Watch>,
     reader: Option<(Arc<Reader>, JoinHandle<()>)>,
     enabled: Vec<u32>,
     thread_ids: Option<u32>,
@@ -51,6 +59,8 @@ pub struct Session {
     process: u32,
     clock: ClockStart,
     first: Option<Pair>,
+    /// The largest correlation that was there when the recording was last taken from.
+    known: u32,
     sampler: Option<Sampler>,
 }
 
@@ -70,16 +80,29 @@ pub struct Recording {
     process: u32,
 }
 
+/// Correlations of recordings that come in parts begin here, beyond all numbers that others count.
+const FIRST_CORRELATION: i64 = 1 << 40;
+
 impl Recording {
     /// A trace of the device work alone, for programs whose operators are not recorded.
     #[must_use]
     pub fn into_builder(self) -> TraceBuilder {
         let mut builder = TraceBuilder::new();
-        let (calibration, process) = (self.calibration, Ident::Int(i64::from(self.process)));
         builder.clock.base_unix = Some(0);
         builder.source.format = "hotspan recording".to_owned();
-        convert::add(&mut builder, self, &calibration, 0, process, &mut HostSpans::default());
+        self.add_with(&mut builder, 0);
         builder
+    }
+
+    /// Adds a part of a longer recording to a trace whose times are Unix nanoseconds.
+    pub fn add_to(self, builder: &mut TraceBuilder) {
+        self.add_with(builder, FIRST_CORRELATION);
+    }
+
+    fn add_with(self, builder: &mut TraceBuilder, first_correlation: i64) {
+        let (calibration, process) = (self.calibration, Ident::Int(i64::from(self.process)));
+        let place = convert::Destination { base: 0, process, first_correlation };
+        convert::add(builder, self, &calibration, place, &mut HostSpans::default());
     }
 }
 
@@ -97,7 +120,9 @@ impl Session {
         let calls = Arc::new(Calls::of(library));
         let mut session = Self {
             library: library.clone(),
+            options,
             calls: Arc::clone(&calls),
+            watch: None,
             reader: None,
             enabled: Vec::new(),
             thread_ids: None,
@@ -105,10 +130,10 @@ impl Session {
             process: std::process::id(),
             clock: ClockStart::measure(),
             first: None,
+            known: 0,
             sampler: None,
         };
-        let limit = options.max_bytes.unwrap_or(usize::MAX);
-        let reader = Reader::start(*library.functions(), calls, limit);
+        let reader = Reader::start(*library.functions(), calls, session.limit());
         session.reader = Some(reader.map_err(|error| {
             IS_RUNNING.store(false, Ordering::Release);
             CuptiError::NoThread(error.to_string())
@@ -117,6 +142,10 @@ impl Session {
         session.switch_on()?;
         session.sampler = if options.counters { Sampler::start() } else { None };
         Ok(session)
+    }
+
+    fn limit(&self) -> usize {
+        self.options.max_bytes.unwrap_or(usize::MAX)
     }
 
     fn switch_on(&mut self) -> Result<(), CuptiError> {
@@ -130,13 +159,20 @@ impl Session {
     }
 
     fn enable_all(&mut self) -> Result<(), CuptiError> {
-        let functions = *self.library.functions();
-        for (index, &kind) in WORK.iter().chain(&REST).enumerate() {
+        let waits: &[u32] = if self.options.waits { &WAITS } else { &[] };
+        for (index, &kind) in WORK.iter().chain(&REST).chain(waits).enumerate() {
             let result = self.enable(kind);
             if index == 0 {
                 result.ok().map_err(|result| self.library.refusal("kernels", result))?;
             }
         }
+        self.watch = Watch::start(*self.library.functions(), &self.calls, self.limit());
+        if self.watch.is_some() { Ok(()) } else { self.enable_calls() }
+    }
+
+    /// Records of calls, where they cannot be watched.
+    fn enable_calls(&mut self) -> Result<(), CuptiError> {
+        let functions = *self.library.functions();
         for (kind, domain, filter) in [
             (kind::RUNTIME, DOMAIN_RUNTIME, functions.enable_runtime_call),
             (kind::DRIVER, DOMAIN_DRIVER, functions.enable_driver_call),
@@ -157,9 +193,17 @@ impl Session {
     }
 
     fn disable_all(&mut self) {
+        self.take_calls();
+        self.watch = None;
         for kind in self.enabled.drain(..) {
             // SAFETY: takes a number.
             unsafe { (self.library.functions().disable)(kind) };
+        }
+    }
+
+    fn take_calls(&self) {
+        if let (Some(watch), Some((reader, _))) = (&self.watch, &self.reader) {
+            reader.add_calls(watch.take());
         }
     }
 
@@ -205,7 +249,23 @@ impl Session {
     pub fn stop(mut self) -> Option<Recording> {
         let samples = self.sampler.take().map(Sampler::stop).unwrap_or_default();
         let (delivered, last) = self.end()?;
-        Some(Recording {
+        Some(self.recording(delivered, last, samples))
+    }
+
+    /// Takes what was recorded so far, without what came since this was last asked. `None` in a forked child.
+    pub fn take(&mut self) -> Option<Recording> {
+        let (reader, _) = self.reader.as_ref().filter(|_| std::process::id() == self.process)?;
+        let functions = *self.library.functions();
+        // SAFETY: takes a number; only buffers whose work has ended are returned.
+        unsafe { (functions.flush_all)(0) };
+        self.take_calls();
+        let delivered = reader.take(&mut self.known);
+        let samples = self.sampler.as_ref().map(Sampler::take).unwrap_or_default();
+        Some(self.recording(delivered, Pair::measure(&functions), samples))
+    }
+
+    fn recording(&self, delivered: Delivered, last: Option<Pair>, samples: Samples) -> Recording {
+        Recording {
             delivered,
             calls: Arc::clone(&self.calls),
             devices: Devices::of_this_process(),
@@ -215,18 +275,18 @@ impl Session {
             samples,
             calibration: self.clock.finish(),
             process: self.process,
-        })
+        }
     }
 
     fn end(&mut self) -> Option<(Delivered, Option<Pair>)> {
-        let (reader, thread) = self.reader.take()?;
         if std::process::id() != self.process {
             // The worker and CUPTI's threads are the parent's; joining would wait for ever.
-            std::mem::forget((reader, thread));
+            std::mem::forget((self.reader.take(), self.watch.take()));
             return None;
         }
         let functions = *self.library.functions();
         self.disable_all();
+        let (reader, thread) = self.reader.take()?;
         // SAFETY: takes a number; records that are delivered go to `buffers::completed`.
         unsafe { (functions.flush_all)(abi::FLUSH_FORCED) };
         reader.count_dropped(std::ptr::null_mut(), 0);

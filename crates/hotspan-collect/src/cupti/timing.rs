@@ -78,6 +78,17 @@ impl DeviceClock {
         }
     }
 
+    /// The time that CUPTI would have told then.
+    pub(crate) fn cupti(&self, ticks: Ticks, calibration: &Calibration) -> u64 {
+        match *self {
+            Self::Ticks(_) => ticks.0,
+            Self::Nanos { start, offset, slope, .. } => {
+                let since = calibration.unix(ticks).0.wrapping_sub(offset).wrapping_sub(start as i64);
+                start.wrapping_add_signed((since as f64 / (1.0 + slope)).round() as i64)
+            }
+        }
+    }
+
     /// Nanoseconds from one time to another, none when they are the wrong way round.
     pub(crate) fn nanos(&self, start: u64, end: u64) -> i64 {
         match self {

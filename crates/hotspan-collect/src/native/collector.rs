@@ -66,7 +66,7 @@ impl Collector {
             listed: 0,
             looked: clock::now(),
             last: monotonic(),
-            resolver: Resolver::new(options.native),
+            resolver: Resolver::new(options.native, options.names_later),
             stack: vec![0; STACK_BYTES],
             spread: this as u32,
         }

@@ -139,10 +139,19 @@ impl<'a> Elf<'a> {
         Some(segment.address.wrapping_add(offset).wrapping_sub(segment.offset))
     }
 
+    fn symbols(&self) -> Option<&Section> {
+        let of = |kind| self.sections.iter().find(|section| section.kind == kind);
+        of(SYMBOLS).or_else(|| of(DYNAMIC_SYMBOLS))
+    }
+
+    /// How many symbols [`Self::functions`] looks at.
+    pub(crate) fn symbol_count(&self) -> usize {
+        self.symbols().map_or(0, |symbols| symbols.range.len() / 24)
+    }
+
     /// All functions, by address; of the full table where there is one, and of the exported otherwise.
     pub(crate) fn functions(&self) -> Vec<Function> {
-        let of = |kind| self.sections.iter().find(|section| section.kind == kind);
-        let Some(symbols) = of(SYMBOLS).or_else(|| of(DYNAMIC_SYMBOLS)) else { return Vec::new() };
+        let Some(symbols) = self.symbols() else { return Vec::new() };
         let names = self.sections.get(symbols.link).map_or(0, |section| section.range.start);
         let table = self.bytes.get(symbols.range.clone()).unwrap_or_default();
         let mut functions: Vec<Function> = table

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, Module};
 
-use super::elf::{self, Elf, Function, Place};
-use super::names::readable;
+use super::elf::{Elf, Place};
+use super::symbols::{Symbols, later};
 
 /// The content of a file, mapped, or copied where there is no file.
 #[derive(Debug)]
@@ -43,11 +43,12 @@ impl Drop for Content {
 }
 
 impl Content {
-    fn map(path: &str, inode: u64) -> Option<Self> {
+    /// Maps a file; with a number, only the file that has it.
+    pub(super) fn map(path: &str, inode: Option<u64>) -> Option<Self> {
         let file = File::open(path).ok()?;
         let about = file.metadata().ok()?;
         // Another file took the place of the one that is loaded.
-        if about.ino() != inode || about.len() == 0 || !about.is_file() {
+        if inode.is_some_and(|inode| inode != about.ino()) || about.len() == 0 || !about.is_file() {
             return None;
         }
         let length = usize::try_from(about.len()).ok()?;
@@ -94,7 +95,9 @@ pub(crate) struct Library {
     content: Option<Rc<Content>>,
     /// What to add to an address in the file to have it in memory.
     bias: u64,
-    functions: OnceCell<Vec<Function>>,
+    symbols: OnceCell<Symbols>,
+    /// Whether reading those would take long.
+    are_many: OnceCell<bool>,
     /// The index of its unwind tables and the tables.
     tables: Option<(Place, Place)>,
 }
@@ -105,7 +108,7 @@ impl Library {
         let content = if mapping.path == "[vdso]" {
             super::memory::bytes(mapping.range.start, mapping.range.len()).map(Content::Copied)
         } else {
-            Content::map(&mapping.path, mapping.inode)
+            Content::map(&mapping.path, Some(mapping.inode))
         };
         let bias = content.as_ref().and_then(|content| {
             let address = Elf::parse(content)?.address_of(mapping.offset)?;
@@ -117,7 +120,15 @@ impl Library {
             let elf = Elf::parse(content)?;
             elf.section(".eh_frame_hdr").zip(elf.section(".eh_frame"))
         });
-        Self { mapping, path, content, bias: bias.unwrap_or(0), functions: OnceCell::new(), tables }
+        Self {
+            mapping,
+            path,
+            content,
+            bias: bias.unwrap_or(0),
+            symbols: OnceCell::new(),
+            are_many: OnceCell::new(),
+            tables,
+        }
     }
 
     /// Whether unwind tables cover an address in memory. A library without an index of them is believed.
@@ -158,19 +169,15 @@ impl Library {
         Some(Module::new(self.path.to_string(), range, self.bias, info))
     }
 
-    /// The readable name of the function at an address in memory.
-    pub(crate) fn function(&self, address: u64) -> Option<String> {
+    /// The readable name of the function at an address in memory; of a library with many functions, where that can wait,
+    /// what [`super::FunctionNames`] finds it by.
+    pub(crate) fn function(&self, address: u64, can_wait: bool) -> Option<String> {
         let content = self.content.as_ref()?;
-        let functions =
-            self.functions.get_or_init(|| Elf::parse(content).map(|elf| elf.functions()).unwrap_or_default());
         let address = address.wrapping_sub(self.bias);
-        let after = functions.partition_point(|function| function.start <= address);
-        let function = functions.get(after.checked_sub(1)?)?;
-        // A label of assembler has no size: it reaches to the next one.
-        if function.size > 0 && address >= function.start.saturating_add(function.size) {
-            return None;
+        if can_wait && *self.are_many.get_or_init(|| Symbols::are_many(content)) {
+            return Some(later(address));
         }
-        elf::text(content, function.name).map(readable)
+        self.symbols.get_or_init(|| Symbols::of(content)).name(content, address)
     }
 }
 

@@ -14,7 +14,7 @@
 //!
 //! A timer on each thread's own processor time ([`timer`]) signals that thread; the [`handler`] copies registers, stack and
 //! Python frames into one of the [`slots`]. The [`collector`] thread follows the copies by the unwind tables of
-//! libraries ([`unwind`], [`guess`], [`library`], [`elf`], [`names`]), reads code objects ([`python`]), and merges both ([`merge`],
+//! libraries ([`unwind`], [`guess`], [`library`], [`elf`], [`symbols`], [`names`]), reads code objects ([`python`]), and merges both ([`merge`],
 //! [`resolve`]). Threads that do not run are looked at from outside ([`threads`], [`syscalls`]). [`recorder`] starts and
 //! stops; [`rows`] holds what was gathered until it becomes a trace.
 
@@ -33,6 +33,7 @@ mod recorder;
 mod resolve;
 mod rows;
 mod slots;
+mod symbols;
 mod syscalls;
 mod threads;
 mod timer;
@@ -40,3 +41,4 @@ mod unwind;
 
 pub use error::SampleError;
 pub use recorder::{Options, Rate, Recorder, Stopped};
+pub use symbols::FunctionNames;

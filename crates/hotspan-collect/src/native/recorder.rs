@@ -64,11 +64,13 @@ pub struct Options {
     pub native: bool,
     /// Threads that wait too, not only those that run.
     pub waiting: bool,
+    /// Leave the names of functions in large libraries to [`super::FunctionNames`], after the program.
+    pub names_later: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { rate: Rate(100), native: true, waiting: true }
+        Self { rate: Rate(100), native: true, waiting: true, names_later: false }
     }
 }
 

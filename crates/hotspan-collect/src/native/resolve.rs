@@ -11,6 +11,7 @@ use super::merge::{Role, merge};
 use super::python::{CodeNames, Interpreter, MemoryWindow, walk};
 use super::rows::{Frame, FrameNumber, Rows, StackNumber};
 use super::slots::{Copied, PYTHON_FRAMES, PythonEntry, Registers};
+use super::symbols::nameless;
 use super::syscalls::Blocked;
 use super::unwind::{NativeStack, Unwinder};
 
@@ -20,6 +21,7 @@ const BOOTSTRAP: &str = "hotspan/_bootstrap.py";
 /// Turns samples into stacks. Belongs to the collector thread.
 pub(crate) struct Resolver {
     native: bool,
+    names_later: bool,
     unwinder: Option<Unwinder>,
     interpreter: Option<&'static Interpreter>,
     codes: CodeNames,
@@ -36,11 +38,12 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    pub(crate) fn new(native: bool) -> Self {
+    pub(crate) fn new(native: bool, names_later: bool) -> Self {
         // SAFETY: null, or a leaked box.
         let interpreter = unsafe { handler::INTERPRETER.load(Ordering::Acquire).as_ref() };
         Self {
             native,
+            names_later,
             unwinder: native.then(Unwinder::new),
             interpreter,
             codes: CodeNames::default(),
@@ -184,16 +187,18 @@ impl Resolver {
         if let Some(&known) = self.functions.get(&address) {
             return known;
         }
-        let found = self.unwinder.as_ref().and_then(|unwinder| unwinder.function(address));
-        let (library, name) = found.unwrap_or_else(|| ("".into(), None));
         let is_interpreter = self.interpreter.is_some_and(|interpreter| {
             let evaluation = interpreter.evaluation as u64;
             self.unwinder.as_ref().is_some_and(|unwinder| unwinder.is_same_library(evaluation, address))
         });
+        // What the interpreter's functions do for the stack is known by their names.
+        let can_wait = self.names_later && !is_interpreter;
+        let found = self.unwinder.as_ref().and_then(|unwinder| unwinder.function(address, can_wait));
+        let (library, name) = found.unwrap_or_else(|| ("".into(), None));
         let name = match name {
             Some(name) => name,
             None if library.is_empty() => "[unknown code]".to_owned(),
-            None => format!("[{}]", library.rsplit('/').next().unwrap_or_default()),
+            None => nameless(&library),
         };
         let role = Role::of(&name, is_interpreter);
         let frame = Frame { name: name.into(), file: library, line: 0, first_line: 0, is_python: false };

@@ -1,18 +1,22 @@
 //! Native stacks: from registers and a copy of the stack to addresses, and from addresses to functions.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 #[cfg(target_arch = "aarch64")]
 use framehop::aarch64::{CacheAarch64 as Cache, UnwindRegsAarch64, UnwinderAarch64 as Machine};
 #[cfg(target_arch = "x86_64")]
 use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64, UnwinderX86_64 as Machine};
 use framehop::{FrameAddress, Unwinder as _};
+use hashbrown::HashSet;
 
 #[cfg(target_arch = "x86_64")]
 use super::guess;
 use super::library::{Library, Mapping, Piece};
 use super::slots::Registers;
 
+/// How long code that belongs to no file is believed to stay so: the list of mappings takes a millisecond to read.
+const STRANGE_FOR: Duration = Duration::from_secs(5);
 /// No stack is followed further than this.
 const MOST_FRAMES: usize = 512;
 
@@ -32,17 +36,33 @@ pub(crate) struct Unwinder {
     /// Counts changes of the list of libraries.
     pub(crate) changes: u64,
     asked: bool,
+    /// Pages of code that belong to no file, such as what oneDNN compiles while the program runs.
+    strange: HashSet<u64>,
+    forgot: Instant,
 }
 
 impl Unwinder {
     /// Knows no library yet: they are read when the first stack is followed, not while the program waits for the start.
     pub(crate) fn new() -> Self {
-        Self { machine: Machine::new(), cache: Cache::new(), libraries: Vec::new(), changes: 0, asked: false }
+        Self {
+            machine: Machine::new(),
+            cache: Cache::new(),
+            libraries: Vec::new(),
+            changes: 0,
+            asked: false,
+            strange: HashSet::new(),
+            forgot: Instant::now(),
+        }
     }
 
     /// Begins a batch: the list of libraries may be read again, once.
     pub(crate) fn next_batch(&mut self) {
         self.asked = false;
+        // A library may be loaded where such code was.
+        if self.forgot.elapsed() > STRANGE_FOR {
+            self.forgot = Instant::now();
+            self.strange.clear();
+        }
     }
 
     /// Reads anew what is mapped.
@@ -81,9 +101,9 @@ impl Unwinder {
     }
 
     /// The library and function at an address.
-    pub(crate) fn function(&self, address: u64) -> Option<(Arc<str>, Option<String>)> {
+    pub(crate) fn function(&self, address: u64, can_wait: bool) -> Option<(Arc<str>, Option<String>)> {
         let library = self.find(address)?;
-        Some((Arc::clone(&library.path), library.function(address)))
+        Some((Arc::clone(&library.path), library.function(address, can_wait)))
     }
 
     /// Whether an address is in the same library as another.
@@ -94,15 +114,21 @@ impl Unwinder {
     /// Follows a stack.
     pub(crate) fn follow(&mut self, registers: &Registers, stack: &[u8]) -> NativeStack {
         let found = self.attempt(registers, stack);
-        let is_strange = found.addresses.iter().any(|&address| self.find(address).is_none());
-        if is_strange && !self.asked {
-            // A library may have been loaded since.
-            let changes = self.changes;
-            self.reload();
-            if self.changes != changes {
-                return self.attempt(registers, stack);
-            }
+        let is_new = |&address: &u64| self.find(address).is_none() && !self.strange.contains(&page(address));
+        if self.asked || !found.addresses.iter().any(is_new) {
+            return found;
         }
+        // A library may have been loaded since.
+        let changes = self.changes;
+        self.reload();
+        let found = if self.changes == changes { found } else { self.attempt(registers, stack) };
+        let strange: Vec<u64> = found
+            .addresses
+            .iter()
+            .filter(|&&address| self.find(address).is_none())
+            .map(|&at| page(at))
+            .collect();
+        self.strange.extend(strange);
         found
     }
 
@@ -149,6 +175,10 @@ impl Unwinder {
     }
 }
 
+fn page(address: u64) -> u64 {
+    address >> 12
+}
+
 /// A line of the list of mappings, when it is code of a file.
 fn code_mapping(line: &str) -> Option<Mapping> {
     let mut fields = line.splitn(6, ' ');
@@ -177,10 +207,10 @@ mod tests {
         let mut unwinder = Unwinder::new();
         unwinder.reload();
         let here = libc::malloc as *const () as u64;
-        let (library, function) = unwinder.function(here + 1).unwrap();
+        let (library, function) = unwinder.function(here + 1, false).unwrap();
         assert!(library.contains("/libc.so"), "{library}");
         assert!(function.unwrap().contains("malloc"));
-        assert!(unwinder.function(16).is_none());
+        assert!(unwinder.function(16, false).is_none());
     }
 
     #[test]

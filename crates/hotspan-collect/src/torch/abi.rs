@@ -217,6 +217,7 @@ pub(crate) struct Sink {
 pub(crate) const FLAG_INPUTS: u32 = 1;
 pub(crate) const FLAG_MEMORY: u32 = 2;
 pub(crate) const FLAG_TICKS: u32 = 4;
+pub(crate) const FLAG_RANGES: u32 = 8;
 
 pub(crate) const OK: i32 = 0;
 pub(crate) const TORCH_PROFILER_ACTIVE: i32 = 1;

@@ -153,7 +153,8 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     converter.window(started, stopped);
     let Converter { mut builder, unfinished, host, .. } = converter;
     if let (Some(device), Some(mut host)) = (device, host) {
-        cupti::convert::add(&mut builder, device, &calibration, base, process, &mut host);
+        let to = cupti::convert::Destination { base, process, first_correlation: 0 };
+        cupti::convert::add(&mut builder, device, &calibration, to, &mut host);
     }
     if unfinished > 0 {
         builder.losses.add_many(Loss::UnfinishedSpan, unfinished, None);

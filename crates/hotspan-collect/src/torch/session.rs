@@ -21,6 +21,8 @@ pub struct Options {
     pub shapes: bool,
     /// Allocations and releases (`profile_memory`).
     pub memory: bool,
+    /// Ranges that torch makes for profilers only: one around each kernel that Triton compiled.
+    pub ranges: bool,
     /// Operators by their full name, `aten::add.Tensor` (`capture_overload_names`).
     pub overload_names: bool,
     /// How many bytes of records to hold at most; beyond, records are lost and counted. `None`: no limit.
@@ -91,6 +93,7 @@ impl Session {
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
         let flags = flag(options.shapes, abi::FLAG_INPUTS)
             | flag(options.memory, abi::FLAG_MEMORY)
+            | flag(options.ranges, abi::FLAG_RANGES)
             | flag(clock::counter_is_steady(), abi::FLAG_TICKS);
         let started = clock::now();
         // SAFETY: the sink is static, and the number is new.
@@ -123,13 +126,13 @@ impl Session {
         }
     }
 
-    /// Stops recording memory, for good, and goes on with operators. torch.profiler refuses to start on a thread whose
-    /// allocations are recorded here; whoever is about to start it calls this first.
+    /// Stops recording memory and ranges for profilers, for good, and goes on with operators. torch.profiler refuses to
+    /// start on a thread whose allocations are recorded here; whoever is about to start it calls this first.
     pub fn release_memory(&self) {
         if self.is_running() {
             // SAFETY: takes nothing; failing leaves the memory recorded.
             unsafe { (self.shim.release_memory)() };
-            self.memory_released.store(true, Ordering::Relaxed);
+            self.memory_released.store(self.options.memory, Ordering::Relaxed);
         }
     }
 

@@ -9,6 +9,7 @@ use hotspan_store::Trace;
 use serde_json::{Map, Value, json};
 
 use crate::commands::report_html;
+use crate::commands::run::spool;
 use crate::error::CommandError;
 use crate::present::Style;
 use crate::{files, present};
@@ -80,6 +81,9 @@ fn is_cut_off(path: &Path) -> bool {
 fn open(path: &Path) -> Result<Trace, CommandError> {
     if !path.is_dir() {
         return files::open(path);
+    }
+    if let Some(trace) = spool::open(path) {
+        return Ok(trace);
     }
     let mut traces = Vec::new();
     files::for_each(&[path.to_owned()], |_, trace, _| {

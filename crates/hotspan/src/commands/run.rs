@@ -1,7 +1,10 @@
 //! `hotspan run`: a program under all collectors, its report, and its own exit code.
 //!
 //! The program is started as it would be without hotspan; a folder in PYTHONPATH makes every Python in it record itself
-//! (see `python/hotspan/_inject`). Each process writes a file of its own, which survives its death; they become one here.
+//! (see `python/hotspan/_inject`). Each process writes a file of its own, which survives its death; `spool` makes them one.
+
+mod progress_line;
+pub(crate) mod spool;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -10,21 +13,23 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hotspan_analyze::TreeOptions;
+use hotspan_analyze::{RUN_KEY, TreeOptions};
 use hotspan_collect::clock::UnixNanos;
 use hotspan_collect::{clock, launch};
 use hotspan_formats::export::flamegraph::Flamegraph;
 use hotspan_formats::export::hotspan::Hotspan;
 use hotspan_formats::save;
-use hotspan_store::{Trace, merge};
+use hotspan_store::Trace;
 use serde_json::{Value, json};
 
 use crate::commands::report::{self, ReportFormat};
 use crate::error::CommandError;
 use crate::present::Style;
 use crate::progress::say;
+use progress_line::ProgressLine;
+use spool::Collected;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,13 +100,16 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let mut command = command(arguments)?;
     let output = arguments.output.clone().unwrap_or_else(|| default_output(arguments));
-    let spool = make_spool(&output)?;
+    let spool = spool::make(&output)?;
     let started = clock::unix_now();
     inject(&mut command, arguments.python.as_deref(), &options(arguments, &spool, started))?;
 
     let mut line = ProgressLine::new(spool.clone());
     let mut process = 0;
     let status = launch::run(&mut command, Duration::from_millis(250), |pid| {
+        if process == 0 {
+            spool::describe(&spool, &facts(arguments, pid, started));
+        }
         process = pid;
         line.draw();
     });
@@ -112,16 +120,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     })?;
     let ended = clock::unix_now();
 
-    let mut trace = collect(&spool, process)?;
-    let facts = json!({
-        "pid": process,
-        "tid": process,
-        "start_unix_ns": started.0,
-        "end_unix_ns": ended.0,
-        "command": words(arguments),
-        "ended": describe(status),
-    });
-    trace.set_metadata("hotspan.run", &facts.to_string());
+    let Collected { mut trace, written } = spool::collect(&spool, process);
+    if trace.tracks().is_empty() {
+        say(
+            "note: no Python process was recorded (is the program Python? isolated mode, `python -I`, is not seen)",
+        );
+    }
+    let mut facts = facts(arguments, process, started);
+    facts["end_unix_ns"] = ended.0.into();
+    facts["written_unix_ns"] = written.map(|written| written.0).into();
+    facts["ended"] = describe(status).into();
+    trace.set_metadata(RUN_KEY, &facts.to_string());
     match save(&trace, &Hotspan, &output) {
         Ok(()) => {
             let _ = fs::remove_dir_all(&spool);
@@ -207,32 +216,13 @@ fn default_output(arguments: &Arguments) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A new folder beside the output.
-fn make_spool(output: &Path) -> Result<PathBuf, CommandError> {
-    for number in 1..1_000 {
-        let mut name = output.as_os_str().to_owned();
-        name.push(if number == 1 { ".spool".to_owned() } else { format!(".spool-{number}") });
-        let spool = PathBuf::from(name);
-        match fs::create_dir(&spool) {
-            // The program may change its directory.
-            Ok(()) => return Ok(spool.canonicalize().unwrap_or(spool)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                let folder = spool.display();
-                return Err(CommandError::Usage(format!("cannot write to {folder}: {error}")));
-            }
-        }
-    }
-    Err(CommandError::Usage(format!("too many folders like {}.spool: remove some", output.display())))
-}
-
 /// Runs a command and samples every Python in it from within, native frames included; nothing else is recorded.
 pub(crate) fn sample_from_within(
     command: &mut Command,
     rate: u32,
     output: &Path,
 ) -> Result<(Trace, ExitStatus), CommandError> {
-    let spool = make_spool(output)?;
+    let spool = spool::make(output)?;
     let options = json!({"spool": spool.display().to_string(), "rate": rate, "operators": false});
     inject(command, None, &options)?;
     let mut process = 0;
@@ -241,7 +231,7 @@ pub(crate) fn sample_from_within(
         let _ = fs::remove_dir(&spool);
         CommandError::Start { program: command.get_program().display().to_string(), source: error }
     })?;
-    let trace = collect(&spool, process)?;
+    let trace = spool::collect(&spool, process).trace;
     let _ = fs::remove_dir_all(&spool);
     Ok((trace, status))
 }
@@ -337,35 +327,15 @@ fn package(python: Option<&Path>) -> Result<PathBuf, CommandError> {
     }
 }
 
-/// The files of processes in the spool; what else is there says how it goes.
-fn recordings(spool: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    let entries = fs::read_dir(spool).into_iter().flatten().filter_map(Result::ok);
-    entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "hotspan"))
-}
-
-/// All processes as one trace, the program itself first.
-fn collect(spool: &Path, process: u32) -> Result<Trace, CommandError> {
-    let mut files: Vec<PathBuf> = recordings(spool).collect();
-    let main = format!("{process}-");
-    files.sort_by_key(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        (!name.starts_with(&main), name)
-    });
-    let mut traces = Vec::new();
-    for path in &files {
-        match hotspan_formats::open(path) {
-            Ok(trace) => traces.push(trace),
-            Err(error) => say(&format!("note: {error}")),
-        }
-    }
-    if traces.is_empty() {
-        say(
-            "note: no Python process was recorded (is the program Python? isolated mode, `python -I`, is not seen)",
-        );
-    }
-    Ok(merge(&traces))
+/// What is known of the program once it has started.
+fn facts(arguments: &Arguments, process: u32, started: UnixNanos) -> Value {
+    json!({
+        "pid": process,
+        "tid": process,
+        "start_unix_ns": started.0,
+        "command": words(arguments),
+        "folder": env::current_dir().ok().map(|folder| folder.display().to_string()),
+    })
 }
 
 fn words(arguments: &Arguments) -> String {
@@ -379,48 +349,5 @@ fn describe(status: ExitStatus) -> String {
         (Some(code), _) => format!("with exit code {code}"),
         (None, Some(signal)) => format!("by signal {signal}"),
         (None, None) => "unknown".to_owned(),
-    }
-}
-
-/// How it goes, on a terminal.
-struct ProgressLine {
-    spool: PathBuf,
-    started: Instant,
-    visible: bool,
-    drawn: bool,
-}
-
-impl ProgressLine {
-    fn new(spool: PathBuf) -> Self {
-        Self { spool, started: Instant::now(), visible: io::stderr().is_terminal(), drawn: false }
-    }
-
-    fn draw(&mut self) {
-        // The program's own lines come first: a short one is never disturbed.
-        if !self.visible || self.started.elapsed() < Duration::from_secs(2) {
-            return;
-        }
-        let states: Vec<serde_json::Value> = recordings(&self.spool)
-            .filter_map(|path| serde_json::from_slice(&fs::read(path.with_extension("status")).ok()?).ok())
-            .collect();
-        let sum = |key: &str| states.iter().filter_map(|state| state[key].as_f64()).sum::<f64>();
-        let cost = states.iter().filter_map(|state| state["cost"].as_f64()).fold(0.0, f64::max);
-        let line = format!(
-            "hotspan: {:.0} s, {} process{}, {:.1} million events, recording costs {:.1} %, {:.0} MB in use",
-            self.started.elapsed().as_secs_f64(),
-            states.len(),
-            if states.len() == 1 { "" } else { "es" },
-            sum("events") / 1e6,
-            cost * 100.0,
-            sum("resident") / 1e6,
-        );
-        let _ = write!(io::stderr().lock(), "\r\x1b[K{line}\r");
-        self.drawn = true;
-    }
-
-    fn clear(&mut self) {
-        if self.drawn {
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
-        }
     }
 }
