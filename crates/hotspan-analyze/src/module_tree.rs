@@ -96,7 +96,7 @@ pub fn module_tree(trace: &Trace) -> Vec<ModuleNode> {
             nodes[parent].backward += backward;
         }
     }
-    in_order(nodes)
+    in_order(&nodes)
 }
 
 impl ModuleNode {
@@ -116,7 +116,7 @@ impl ModuleNode {
 }
 
 /// Each node before those below it, the longest of sisters first.
-fn in_order(nodes: Vec<ModuleNode>) -> Vec<ModuleNode> {
+fn in_order(nodes: &[ModuleNode]) -> Vec<ModuleNode> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     let mut roots = Vec::new();
     for (index, node) in nodes.iter().enumerate() {

@@ -6,15 +6,20 @@ use hotspan_analyze::process_memory::process_memory;
 use hotspan_analyze::{Table, memory_timeline};
 use hotspan_store::Trace;
 
+use crate::api::Page;
+use crate::reports::page;
+
+const RECORD: &str = "with hotspan.profiler.profile(profile_memory=True) as prof: …";
+
 /// The tables of the memory view. Blocks are followed through the whole trace even where only a stretch is listed, so that what was
 /// allocated before it keeps its operator.
-pub(crate) fn memory(trace: &Trace, window: Option<Interval>) -> Vec<(String, Table)> {
+pub(crate) fn memory(trace: &Trace, window: Option<Interval>) -> Page {
     let devices = memory_timeline(trace);
     let events = MemoryEvents::of(trace, window);
-    let mut tables = vec![("peak".to_owned(), peak_table(&devices))];
+    let mut tables: Vec<(String, Table)> = vec![("peak".to_owned(), peak_table(&devices))];
     tables.extend(devices.iter().map(|device| (device.device.name(), device.report())));
     tables.push(("statistics".to_owned(), events.statistics_table()));
     tables.push(("events".to_owned(), events.events_table()));
     tables.push(("processes".to_owned(), process_memory(trace).report()));
-    tables
+    page(tables, RECORD)
 }

@@ -18,7 +18,7 @@ use crate::curves::curves;
 use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwich, tree};
 use crate::memory::memory;
-use crate::reports::{MEMORY, REPORTS, page, shortened};
+use crate::reports::{REPORTS, shortened};
 use crate::several::{WAYS, compare_page, ranks_page};
 use crate::source::source;
 use crate::timeline::Timeline;
@@ -132,7 +132,7 @@ fn of_trace(answers: &mut Answers, run: &str, trace: &Trace) {
     }
     answers.add(format!("{run}/advice"), &findings(trace));
     answers.add(format!("{run}/curves"), &curves(trace));
-    answers.add(format!("{run}/memory"), &shortened(page(memory(trace, None), MEMORY), MOST_ROWS));
+    answers.add(format!("{run}/memory"), &shortened(memory(trace, None), MOST_ROWS));
     let calls = tree(trace);
     answers.add(format!("{run}/flame"), &flame(&calls));
     for place in 0..SANDWICHES {
@@ -141,7 +141,8 @@ fn of_trace(answers: &mut Answers, run: &str, trace: &Trace) {
         }
     }
     answers.add(format!("{run}/flame/time"), &in_time_order(trace, None));
-    for thread in timed_threads(trace).iter().take(THREADS) {
+    // The first is shown when none is named.
+    for thread in timed_threads(trace).iter().take(THREADS).skip(1) {
         let id = thread.track.0;
         answers.add(format!("{run}/flame/time?thread={id}"), &in_time_order(trace, Some(id)));
     }

@@ -14,7 +14,6 @@ use hotspan_store::Trace;
 use serde_json::Value;
 
 use crate::api::{ColumnData, Page, Section, TableData};
-use crate::memory::memory;
 
 /// Rows that are sent at most; more are neither read nor drawn well.
 const MOST_ROWS: usize = 20_000;
@@ -29,7 +28,6 @@ const FUNCTIONS: &str = "python -m hotspan.cprofile -o run.prof train.py    # or
 const LINES: &str = "hotspan run --help    # lines of Python: docs/lines.md";
 const SOURCE: &str =
     "hotspan run train.py    # or, for lines of chosen functions alone: python -m hotspan.lines train.py";
-pub(crate) const MEMORY: &str = "with hotspan.profiler.profile(profile_memory=True) as prof: …";
 
 /// A view made of tables.
 pub(crate) struct Report {
@@ -99,7 +97,6 @@ pub(crate) const REPORTS: &[Report] = &[
         },
         record: SOURCE,
     },
-    Report { name: "memory", make: |trace| memory(trace, None), record: MEMORY },
     Report { name: "quality", make: |trace| titled(summary(trace).report()), record: TORCH },
 ];
 

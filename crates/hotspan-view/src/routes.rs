@@ -20,7 +20,7 @@ use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwich};
 use crate::memory::memory;
 use crate::opened::{Answer, Opened, json};
-use crate::reports::{MEMORY, Report, page, table_data};
+use crate::reports::{Report, table_data};
 use crate::server::Shared;
 use crate::several::{compare_page, ranks_page};
 use crate::source::source;
@@ -128,7 +128,7 @@ fn of_view(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
                 (Ok(from), Ok(to)) => Some(Interval::new(Timestamp(from), Timestamp(to))),
                 _ => None,
             };
-            json(&page(memory(trace, window), MEMORY))
+            json(&memory(trace, window))
         }
         _ => Err(Refusal::not_found("There is nothing at this address.".to_owned())),
     }

@@ -85,7 +85,7 @@ function Graph(props: ViewProperties & { data: FlameData }) {
         {data.threads.length > 1 && (
           <label>
             Thread{" "}
-            <select value={props.parameters["thread"] ?? String(data.threads[0]?.id)} onChange={(event) => props.change({ thread: event.currentTarget.value, node: undefined })}>
+            <select value={props.parameters["thread"] ?? String(data.threads[0]?.id)} onChange={(event) => props.change({ thread: event.currentTarget.selectedIndex === 0 ? undefined : event.currentTarget.value, node: undefined })}>
               {data.threads.map((thread) => <option key={thread.id} value={String(thread.id)}>{thread.name}</option>)}
             </select>
           </label>
