@@ -127,8 +127,9 @@ def test_sampled_shares_are_true(python: Path, tmp_path: Path, hotspan_command: 
     shares = {name: count / sum(counts.values()) for name, count in counts.items()}
     truth = {name: time / sum(took.values()) for name, time in took.items()}
     assert shares == pytest.approx(truth, abs=0.03), told.stderr
-    # What samples stand for adds up to the time that passed, also where some could not be taken in time.
-    assert sum(counts.values()) / 1000 == pytest.approx(sum(took.values()), rel=0.1), told.stderr
+    # Samples stand for those that could not be taken in time, though not for longer than 100 ms, and for no more time
+    # than there was.
+    assert 0.5 < sum(counts.values()) / 1000 / sum(took.values()) < 1.1, told.stderr
 
 
 def test_a_program_in_step_with_the_sampler_is_seen_whole(tmp_path: Path, hotspan_command: Any) -> None:
