@@ -8,7 +8,8 @@ use hotspan_store::{TraceBuilder, first_difference};
 
 /// Reads content with one importer, writes the trace as our own file and reads that.
 pub(crate) fn round_trip(importer: &dyn Importer, content: &[u8]) {
-    let Ok(mut input) = Input::new(Cursor::new(content.to_vec()), None, None, &mut ()) else { return };
+    let mut progress = ();
+    let Ok(mut input) = Input::new(Cursor::new(content.to_vec()), None, None, &mut progress) else { return };
     let mut builder = TraceBuilder::new();
     if importer.read(&mut input, &mut builder).is_err() {
         return;
