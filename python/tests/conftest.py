@@ -45,7 +45,7 @@ def write_trace(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def hotspan_command() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the installed `hotspan` command and returns what it printed and its exit code."""
     program = Path(sys.executable).with_name("hotspan")

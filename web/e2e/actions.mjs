@@ -1,5 +1,5 @@
 // Uses the views as a person would, with keys and mouse, and prints what came of it; python/tests/test_view_actions.py judges it.
-// Usage: node e2e/actions.mjs ADDRESS FOLDER < {"recorded": RUN, "sampled": RUN, "file": SOURCE}
+// Usage: node e2e/actions.mjs ADDRESS FOLDER < {"recorded": RUN, "sampled": RUN, "file": SOURCE, "half": NANOSECONDS}
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -7,7 +7,7 @@ import { open, settled, show } from "./browser.mjs";
 import { snapshot } from "./snapshot.mjs";
 
 const [address, folder] = process.argv.slice(2);
-const { recorded, sampled, file } = JSON.parse(readFileSync(0, "utf8"));
+const { recorded, sampled, file, half } = JSON.parse(readFileSync(0, "utf8"));
 const { page, context, complaints } = await open(address);
 await context.grantPermissions(["clipboard-read", "clipboard-write"]);
 const parameters = () => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1])));
@@ -108,7 +108,7 @@ async function keys() {
 }
 
 async function downloads() {
-  await show(page, address, "memory", `?run=${recorded}&begin=0&end=400000000`);
+  await show(page, address, "memory", `?run=${recorded}&begin=0&end=${half}`);
   await page.click("summary");
   const saved = {};
   for (const [name, title] of [["chrome", "Chrome trace"], ["speedscope", "speedscope"], ["collapsed", "Collapsed stacks"], ["hotspan", ".hotspan"]]) {

@@ -25,7 +25,8 @@ try {
   console.log("remove");
   await lines.next();
   await later();
-  seen.gone = await page.innerText(".problem");
+  // Until the list is there, the error of the last request may be shown.
+  seen.gone = await page.innerText('.problem:has-text("no longer")');
 } catch (error) {
   seen.failed = String(error);
 } finally {
