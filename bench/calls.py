@@ -15,15 +15,19 @@ import ctypes
 import json
 import platform
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
+from pathlib import Path
 from typing import Any
 
 import pythons
 import results
 
 TITLE = "Tracing calls beside cProfile"
+# viztracer writes a file, wanted or not.
+SCRATCH = tempfile.TemporaryDirectory()
 # hotspan's overhead over cProfile's, at most.
 TARGET = 0.6
 
@@ -104,7 +108,9 @@ def profilers() -> dict[str, Callable[[], AbstractContextManager[Any]]]:
     with suppress(ImportError):
         from viztracer import VizTracer
 
-        found["viztracer"] = lambda: VizTracer(verbose=0, tracer_entries=2_000_000)
+        found["viztracer"] = lambda: VizTracer(
+            verbose=0, tracer_entries=2_000_000, output_file=str(Path(SCRATCH.name, "viztracer.json"))
+        )
     with suppress(ImportError):
         from pyinstrument import Profiler
 

@@ -20,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 import results
+from sampler import program
 
 HEADING = "Sampling from within, with native frames, beside py-spy"
 LINES: list[str] = []
@@ -92,7 +93,7 @@ def main() -> None:
         "--threads", type=int, nargs="*", default=[0, 62], help="how many idle threads besides"
     )
     options = parser.parse_args()
-    py_spy = shutil.which("py-spy")
+    py_spy = shutil.which(program("py-spy"))
     with tempfile.TemporaryDirectory() as folder:
         output = str(Path(folder) / "spy.txt")
         for idle in options.threads:
