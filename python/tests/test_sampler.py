@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -126,7 +127,10 @@ def test_sampled_shares_are_true(python: Path, tmp_path: Path, hotspan_command: 
             counts[name] += count * any(frame.startswith(f"{name} (") for frame in stack)
     shares = {name: count / sum(counts.values()) for name, count in counts.items()}
     truth = {name: time / sum(took.values()) for name, time in took.items()}
-    assert shares == pytest.approx(truth, abs=0.03), told.stderr
+    # Where the machine gave the sampler no processor, nobody knows what ran; it says how often that was.
+    missed = re.search(r"(\d+) x missed_samples", told.stderr)
+    unknown = int(missed[1]) / sum(counts.values()) if missed else 0.0
+    assert shares == pytest.approx(truth, abs=0.03 + unknown), told.stderr
     # Samples stand for those that could not be taken in time, though not for longer than 100 ms, and for no more time
     # than there was.
     assert 0.5 < sum(counts.values()) / 1000 / sum(took.values()) < 1.1, told.stderr
