@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -31,6 +32,8 @@ HEADING = "A whole program: `hotspan run`"
 TARGET = 0.03
 MARK = "work took:"
 LEAST_ROUNDS = 3
+# Tools that could not run a program; they are not tried again.
+FAILED: set[str] = set()
 
 PROGRAMS = {
     "ResNet-18 training": """
@@ -74,7 +77,7 @@ PROGRAMS = {
         data = generator.random((400, 400))
 
         def work():
-            for _ in range(60):
+            for _ in range(400):
                 rows = numpy.argsort(data, axis=1)
                 total = (data @ data).sum() + numpy.sqrt(data).mean() + rows[0, 0]
     """,
@@ -87,7 +90,7 @@ PROGRAMS = {
             return steps
 
         def work():
-            return max(collatz(n) for n in range(1, 30_000))
+            return max(collatz(n) for n in range(1, 250_000))
     """,
     "DataLoader": """
         import torch
@@ -95,7 +98,7 @@ PROGRAMS = {
 
         class Images(Dataset):
             def __len__(self):
-                return 600
+                return 8_000
 
             def __getitem__(self, index):
                 image = torch.full((3, 64, 64), float(index))
@@ -177,16 +180,25 @@ def commands(folder: Path) -> dict[str, list[str]]:
 def once(command: list[str], folder: Path) -> Took | None:
     """What the work took as the program measured it; `None` when the tool cannot run it."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
     try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=120, env=environment
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        told, complaints = process.communicate(timeout=45)
+    except subprocess.TimeoutExpired as error:
         print(f"  {command[:3]}: {error}", file=sys.stderr)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
         return None
-    found = re.search(rf"{MARK} ([0-9.]+) ([0-9.]+)", done.stdout)
+    found = re.search(rf"{MARK} ([0-9.]+) ([0-9.]+)", told)
     if found is None:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        last = (complaints.strip().splitlines() or ["no message"])[-1]
         print(f"  {command[:3]}: {last}", file=sys.stderr)
         return None
     return Took(float(found[1]), float(found[2]))
@@ -220,8 +232,12 @@ class Contest:
         """Let each of the tools run once, and the program alone before and after it."""
         before = self.alone_again()
         for tool in tools:
-            took = once(self.tools[tool], self.folder) if tool in self.tools else None
-            if took is not None:
+            if tool not in self.tools or tool in FAILED:
+                continue
+            took = once(self.tools[tool], self.folder)
+            if took is None:
+                FAILED.add(tool)
+            else:
                 after = self.alone_again()
                 self.pairs.setdefault(tool, []).append(took.beside(before, after))
                 before = after
