@@ -12,6 +12,7 @@ Usage: python bench/run_overhead.py [--minutes 6] [--only NAME] [--print]
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -180,25 +181,25 @@ def commands(folder: Path) -> dict[str, list[str]]:
 def once(command: list[str], folder: Path) -> Took | None:
     """What the work took as the program measured it; `None` when the tool cannot run it."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
-    try:
-        told, complaints = process.communicate(timeout=45)
-    except subprocess.TimeoutExpired as error:
-        print(f"  {command[:3]}: {error}", file=sys.stderr)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return None
-    found = re.search(rf"{MARK} ([0-9.]+) ([0-9.]+)", told)
+    output, errors = folder / "output.txt", folder / "errors.txt"
+    with output.open("w") as out, errors.open("w") as err:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=out, stderr=err, env=environment, start_new_session=True
+        )
+        # Some tools do not end after the program has; what the program measured counts all the same.
+        deadline = time.monotonic() + 90
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+            if MARK in output.read_text():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=8)
+                break
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    found = re.search(rf"{MARK} ([0-9.]+) ([0-9.]+)", output.read_text())
     if found is None:
-        last = (complaints.strip().splitlines() or ["no message"])[-1]
+        last = (errors.read_text().strip().splitlines() or ["no message"])[-1]
         print(f"  {command[:3]}: {last}", file=sys.stderr)
         return None
     return Took(float(found[1]), float(found[2]))
