@@ -93,6 +93,7 @@ def visits_of(after: int, before: int, sampled: int, source: Path) -> Visits:
     return [
         pictured(visit("overview", of_sampled)),
         visit("advice", of_after),
+        visit("timeline", of_after),
         visit("steps", of_after),
         pictured(visit("operators", of_after)),
         *(
@@ -187,6 +188,34 @@ def test_comparisons_are_those_of_the_command_line(
     sections = viewed_server.api(f"compare?before={before}&after={after}&by=overview")["sections"]
     for place, section in enumerate(sections):
         check(seen["compare"], place, section["table"], report[section["key"]])
+
+
+def test_functions_changes_and_losses_are_those_of_the_command_line(
+    seen: dict[str, Any], viewed_server: ViewServer, viewed_traces: Path, hotspan_command: Command
+) -> None:
+    before, after = number(viewed_server, "before.hotspan"), number(viewed_server, "after.hotspan")
+    file = viewed_traces / "after.hotspan"
+    functions = printed(
+        hotspan_command, "stats", file, "--by", "function", "--sort", "tottime", "--limit", 0
+    )[0]["rows"]
+    table = viewed_server.api(f"run/{after}/table/functions")["sections"][0]["table"]
+    check(seen["functions"], 0, table, functions)
+    changes = printed(hotspan_command, "diff", viewed_traces / "before.hotspan", file, "--limit", 0)["rows"]
+    table = viewed_server.api(f"compare?before={before}&after={after}&by=op")["sections"][0]["table"]
+    check(seen["compare-op"], 0, table, changes)
+    info = printed(hotspan_command, "info", file)[0]
+    assert f"Spans\t{info['spans']}\n" in seen["quality"]["text"]
+    for loss, count in info["losses"].items():
+        assert loss in seen["quality"]["text"], (loss, count)
+
+
+def test_advice_is_that_of_the_command_line(
+    seen: dict[str, Any], viewed_traces: Path, hotspan_command: Command
+) -> None:
+    findings = printed(hotspan_command, "advise", viewed_traces / "after.hotspan")[0]["findings"]
+    text = seen["advice"]["text"]
+    assert [finding["message"] for finding in findings if finding["message"] not in text] == []
+    assert findings or "No rule found anything" in text
 
 
 def test_the_tree_of_modules_adds_up(seen: dict[str, Any], viewed_server: ViewServer) -> None:
