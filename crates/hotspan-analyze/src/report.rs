@@ -5,6 +5,7 @@ pub mod tree;
 use std::cmp::Ordering;
 
 use hotspan_store::{Bytes, Duration, Timestamp};
+use serde_json::Value;
 
 /// A value with its type.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +49,18 @@ impl Cell {
         }
     }
 
+    /// What its number counts.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        match self {
+            Self::Count(_) => Unit::Count,
+            Self::Duration(_) => Unit::Nanoseconds,
+            Self::Percent(_) => Unit::Percent,
+            Self::Bytes(_) => Unit::Bytes,
+            Self::Text(_) | Self::Number(_) | Self::Missing => Unit::None,
+        }
+    }
+
     fn number(&self) -> f64 {
         match self {
             Self::Count(count) => *count as f64,
@@ -55,6 +68,20 @@ impl Cell {
             Self::Bytes(bytes) => bytes.0 as f64,
             Self::Percent(number) | Self::Number(number) => *number,
             Self::Text(_) | Self::Missing => f64::NEG_INFINITY,
+        }
+    }
+}
+
+/// A bare number in the cell's unit (nanoseconds, bytes, percent), words, or null.
+impl From<&Cell> for Value {
+    fn from(cell: &Cell) -> Self {
+        match cell {
+            Cell::Text(text) => text.as_str().into(),
+            Cell::Count(count) => (*count).into(),
+            Cell::Duration(duration) => duration.0.into(),
+            Cell::Percent(number) | Cell::Number(number) => (*number).into(),
+            Cell::Bytes(bytes) => bytes.0.into(),
+            Cell::Missing => Self::Null,
         }
     }
 }

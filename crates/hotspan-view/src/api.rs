@@ -80,6 +80,8 @@ answers! {
         columns: Vec<ColumnData>,
         /// Its rows: bare numbers in the column's unit.
         rows: Vec<Vec<Cell>>,
+        /// The unit of each row's numbers, where they stand in a column without one; empty where there is no such column.
+        units: Vec<String>,
     }
     /// A column.
     ColumnData {

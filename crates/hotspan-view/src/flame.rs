@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use hotspan_analyze::call_tree::{Place, compare_trees, time_order, timed_threads};
 use hotspan_analyze::{CallTree, TreeOptions, TreeSource, call_tree};
-use hotspan_store::Trace;
+use hotspan_store::{Duration, Trace};
 
 use crate::api::{FlameData, FlamePlace, FlameThread, SandwichData};
 
@@ -64,29 +64,18 @@ pub(crate) fn in_time_order(trace: &Trace, thread: Option<u32>) -> FlameData {
         (true, _) => TreeSource::Spans,
         (false, _) => TreeSource::Samples,
     };
-    let mut data = empty(source, 0);
     let chosen = threads.iter().find(|known| Some(known.track.0) == thread).or(threads.first());
     let calls = chosen.map_or_else(Vec::new, |chosen| time_order(trace, chosen.track));
     let first = calls.first().map_or(0, |call| call.begin.0);
     let last = calls.iter().map(|call| call.begin.plus(call.time).0).max().unwrap_or(first);
-    data.total = last.saturating_sub(first);
-    let least = data.total / SMALLEST_PART;
-    let mut places = Places::default();
-    let mut numbers: Vec<i64> = Vec::with_capacity(calls.len());
+    let mut drawing = Drawing::of(empty(source, last.saturating_sub(first)), calls.len());
     for call in &calls {
-        if call.time.0 < least.max(1) || data.parent.len() >= MOST_NODES {
-            numbers.push(-1);
-            data.hidden += 1;
-            continue;
+        if drawing.draw(&call.place, call.parent, call.time) {
+            drawing.data.total_time.push(call.time.0);
+            drawing.data.begin.push(call.begin.0);
         }
-        numbers.push(data.parent.len() as i64);
-        let place = places.of(&mut data, &call.place);
-        data.place.push(place);
-        // What is around a call is at least as long, so it was not left out.
-        data.parent.push(call.parent.map_or(-1, |parent| numbers[parent]));
-        data.total_time.push(call.time.0);
-        data.begin.push(call.begin.0);
     }
+    let mut data = drawing.data;
     data.threads = threads
         .into_iter()
         .map(|thread| FlameThread { id: thread.track.0, name: thread.name, count: thread.count })
@@ -97,25 +86,45 @@ pub(crate) fn in_time_order(trace: &Trace, thread: Option<u32>) -> FlameData {
 /// The trees of two traces over each other: `total_time` is that of the second.
 pub(crate) fn compared(before: &Trace, after: &Trace) -> FlameData {
     let [before, after] = [before, after].map(|trace| call_tree(trace, &TreeOptions::default()));
-    let mut data = empty(after.source, after.total.0.max(before.total.0));
-    let least = data.total / SMALLEST_PART;
     let nodes = compare_trees(&before, &after);
-    let mut places = Places::default();
-    let mut numbers: Vec<i64> = Vec::with_capacity(nodes.len());
+    let mut drawing = Drawing::of(empty(after.source, after.total.0.max(before.total.0)), nodes.len());
     for node in &nodes {
-        if node.before.max(node.after).0 < least.max(1) || data.parent.len() >= MOST_NODES {
-            numbers.push(-1);
-            data.hidden += 1;
-            continue;
+        if drawing.draw(&node.place, node.parent, node.before.max(node.after)) {
+            drawing.data.total_time.push(node.after.0);
+            drawing.data.before.push(node.before.0);
         }
-        numbers.push(data.parent.len() as i64);
-        let place = places.of(&mut data, &node.place);
-        data.place.push(place);
-        data.parent.push(node.parent.map_or(-1, |parent| numbers[parent]));
-        data.total_time.push(node.after.0);
-        data.before.push(node.before.0);
     }
-    data
+    drawing.data
+}
+
+/// Nodes as they are drawn, parents first; those too short to be seen are only counted.
+struct Drawing {
+    data: FlameData,
+    places: Places,
+    /// What each node is called in the answer; -1 where it was left out.
+    numbers: Vec<i64>,
+    least: i64,
+}
+
+impl Drawing {
+    fn of(data: FlameData, nodes: usize) -> Self {
+        let least = (data.total / SMALLEST_PART).max(1);
+        Self { data, places: Places::default(), numbers: Vec::with_capacity(nodes), least }
+    }
+
+    /// Whether a node is drawn. What is around it is at least as long, so it was not left out.
+    fn draw(&mut self, place: &Place, parent: Option<usize>, time: Duration) -> bool {
+        if time.0 < self.least || self.data.parent.len() >= MOST_NODES {
+            self.numbers.push(-1);
+            self.data.hidden += 1;
+            return false;
+        }
+        self.numbers.push(self.data.parent.len() as i64);
+        let place = self.places.of(&mut self.data, place);
+        self.data.place.push(place);
+        self.data.parent.push(parent.map_or(-1, |parent| self.numbers[parent]));
+        true
+    }
 }
 
 fn empty(source: TreeSource, total: i64) -> FlameData {

@@ -3,6 +3,7 @@
 use hotspan_analyze::copies::{copies, copy_table};
 use hotspan_analyze::device_work::DeviceWork;
 use hotspan_analyze::module_tree::{module_table, module_tree};
+use hotspan_analyze::overview::cost;
 use hotspan_analyze::source_lines::{source_files_table, source_line_table, source_lines};
 use hotspan_analyze::steps::{recording, steps};
 use hotspan_analyze::streams::{stream_table, streams};
@@ -11,7 +12,6 @@ use hotspan_analyze::{
     Align, Cell, Functions, GroupBy, KeyAverages, Table, Unit, kernels, overview, summary,
 };
 use hotspan_store::Trace;
-use serde_json::Value;
 
 use crate::api::{ColumnData, Page, Section, TableData};
 
@@ -97,7 +97,7 @@ pub(crate) const REPORTS: &[Report] = &[
         },
         record: SOURCE,
     },
-    Report { name: "quality", make: |trace| titled(summary(trace).report()), record: TORCH },
+    Report { name: "quality", make: quality, record: TORCH },
 ];
 
 impl Report {
@@ -116,10 +116,9 @@ impl Report {
 pub(crate) fn shortened(mut page: Page, most: usize) -> Page {
     for section in &mut page.sections {
         let table = &mut section.table;
-        if table.rows.len() > most {
-            table.title.push_str(&format!(" (the first {most} of {} rows)", table.rows.len()));
-            table.rows.truncate(most);
-        }
+        table.title = shortened_title(&table.title, table.rows.len(), most);
+        table.rows.truncate(most);
+        table.units.truncate(most);
     }
     page
 }
@@ -158,6 +157,12 @@ fn functions(trace: &Trace) -> Vec<(String, Table)> {
     one("functions", functions.report())
 }
 
+/// What is in a trace, what is missing, and what recording cost.
+fn quality(trace: &Trace) -> Vec<(String, Table)> {
+    let cost = cost(trace).map(|cost| cost.report(trace.window().1));
+    titled(summary(trace).report().into_iter().chain(cost).collect())
+}
+
 /// A table as it is sent.
 pub(crate) fn table_data(table: &Table) -> TableData {
     let columns = table.columns.iter().map(|column| ColumnData {
@@ -166,12 +171,31 @@ pub(crate) fn table_data(table: &Table) -> TableData {
         unit: unit(column.unit).to_owned(),
         numeric: column.align == Align::Right,
     });
-    let mut title = table.title.clone();
-    if table.rows.len() > MOST_ROWS {
-        title.push_str(&format!(" (the first {MOST_ROWS} of {} rows)", table.rows.len()));
+    let rows = table.rows.iter().take(MOST_ROWS).map(|row| row.iter().map(Into::into).collect());
+    TableData {
+        title: shortened_title(&table.title, table.rows.len(), MOST_ROWS),
+        columns: columns.collect(),
+        rows: rows.collect(),
+        units: row_units(table),
     }
-    let rows = table.rows.iter().take(MOST_ROWS).map(|row| row.iter().map(value).collect());
-    TableData { title, columns: columns.collect(), rows: rows.collect() }
+}
+
+/// The unit of each row, where columns do not say it: facts of several kinds below each other.
+fn row_units(table: &Table) -> Vec<String> {
+    let bare = |place: usize| table.columns.get(place).is_some_and(|column| column.unit == Unit::None);
+    let of_row = |row: &Vec<Cell>| {
+        let own = row.iter().enumerate().filter(|&(place, _)| bare(place)).map(|(_, cell)| cell.unit());
+        own.into_iter().find(|&own| own != Unit::None).unwrap_or(Unit::None)
+    };
+    let units: Vec<Unit> = table.rows.iter().take(MOST_ROWS).map(of_row).collect();
+    if units.iter().all(|&known| known == Unit::None) {
+        return Vec::new();
+    }
+    units.into_iter().map(|known| unit(known).to_owned()).collect()
+}
+
+fn shortened_title(title: &str, rows: usize, most: usize) -> String {
+    if rows > most { format!("{title} (the first {most} of {rows} rows)") } else { title.to_owned() }
 }
 
 /// What a unit is called in answers.
@@ -182,16 +206,5 @@ pub(crate) fn unit(unit: Unit) -> &'static str {
         Unit::Nanoseconds => "ns",
         Unit::Percent => "percent",
         Unit::Bytes => "bytes",
-    }
-}
-
-fn value(cell: &Cell) -> Value {
-    match cell {
-        Cell::Text(text) => text.as_str().into(),
-        Cell::Count(count) => (*count).into(),
-        Cell::Duration(duration) => duration.0.into(),
-        Cell::Percent(number) | Cell::Number(number) => (*number).into(),
-        Cell::Bytes(bytes) => bytes.0.into(),
-        Cell::Missing => Value::Null,
     }
 }

@@ -37,6 +37,7 @@ export interface TableData {
   title: string;
   columns: ColumnData[];
   rows: Cell[][];
+  units: string[];
 }
 
 export interface ColumnData {

@@ -3,6 +3,7 @@
 use hotspan_store::{Duration, Trace};
 use serde_json::Value;
 
+use crate::report::{Cell, Column, Table};
 use crate::wall_time::RUN_KEY;
 
 /// What recording cost the program.
@@ -14,10 +15,27 @@ pub struct Cost {
     pub in_program: Duration,
 }
 
-pub(super) fn cost(trace: &Trace) -> Option<Cost> {
+/// What recording cost, where the recorder said so.
+#[must_use]
+pub fn cost(trace: &Trace) -> Option<Cost> {
     let cost = trace.metadata().value("hotspan.cost")?;
     let time = |key: &str| cost.get(key).and_then(Value::as_i64).map(Duration);
     Some(Cost { agent: time("agent_ns")?, in_program: time("in_program_ns")? })
+}
+
+impl Cost {
+    /// How it looks: the time of each and its share of the wall time.
+    #[must_use]
+    pub fn report(&self, whole: Duration) -> Table {
+        let mut table = Table::new("Cost of recording");
+        let columns = [Column::text("where", "Where"), Column::duration("time", "Time")];
+        table.columns = columns.into_iter().chain([Column::percent("share", "Of the wall time")]).collect();
+        let rows = [("The program's own threads", self.in_program), ("hotspan's thread", self.agent)];
+        for (name, time) in rows {
+            table.add_row(vec![Cell::text(name), Cell::Duration(time), Cell::share(time, whole)]);
+        }
+        table
+    }
 }
 
 fn text(value: &Value) -> Option<String> {

@@ -21,7 +21,7 @@ use crate::averages::{GroupBy, KeyAverages};
 use crate::report::{Cell, Column, Table};
 use crate::wall_time::{WallTime, program_thread, wall_time};
 
-pub use facts::Cost;
+pub use facts::{Cost, cost};
 
 /// Rows of each list of what cost most.
 const TOP: usize = 10;
