@@ -19,6 +19,8 @@ def fixed(value: float, digits: int) -> str:
 def scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
     """With the largest unit it has one of."""
     for factor, name in steps:
+        if factor == 1 and float(value).is_integer():
+            return f"{int(value)} {name}"
         if abs(value) >= factor:
             return f"{fixed(value / factor, 1 if abs(value) / factor >= 100 else 3)} {name}"
     return f"{value} {steps[-1][1]}"

@@ -12,9 +12,11 @@ import { Changed } from "./widgets/changed";
 import { Advice } from "./views/advice";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
+import { Gpu } from "./views/gpu";
 import { Memory } from "./views/memory";
 import { Modules } from "./views/modules";
 import { Overview } from "./views/overview";
+import { Quality } from "./views/quality";
 import { Ranks } from "./views/ranks";
 import { Source } from "./views/source";
 import { Steps } from "./views/steps";
@@ -49,16 +51,16 @@ const VIEWS: readonly [View, ...View[]] = [
     title: "Kernels",
     Component: tables([{ name: "kernels", title: "Kernel" }, { name: "streams", title: "Stream" }], { chart: true }),
   },
-  { name: "copies", title: "Copies", Component: tables([{ name: "copies", title: "Copy" }]) },
+  { name: "copies", title: "Copies", Component: tables([{ name: "copies", title: "Copy" }], { chart: true, names: ["kind", "from", "to"] }) },
   { name: "modules", title: "Modules", Component: Modules },
-  { name: "gpu", title: "GPU", Component: tables([{ name: "gpu", title: "GPU" }]) },
-  { name: "functions", title: "Functions", Component: tables([{ name: "functions", title: "Function" }, { name: "lines", title: "Line" }], { chart: true, source: true }) },
+  { name: "gpu", title: "GPU", Component: Gpu },
+  { name: "functions", title: "Functions", Component: tables([{ name: "functions", title: "Function" }, { name: "lines", title: "Line" }], { chart: true, names: ["function", "file", "line"], source: true }) },
   { name: "source", title: "Source", Component: Source },
   { name: "flame", title: "Flame graph", Component: Flame },
   { name: "memory", title: "Memory", Component: Memory },
   { name: "ranks", title: "Distributed", Component: Ranks },
   { name: "compare", title: "Compare", Component: Compare },
-  { name: "quality", title: "Data quality", Component: tables([{ name: "quality", title: "Data quality" }]) },
+  { name: "quality", title: "Data quality", Component: Quality },
 ];
 
 function usePlace() {
@@ -89,8 +91,13 @@ function useKeys(choose: (view: string) => void) {
   });
 }
 
+/** TensorBoard's handler names cycles by the millisecond they were written at. */
+function moment(cycle: string): string {
+  return /^1\d{12}$/.test(cycle) ? `${new Date(Number(cycle)).toISOString().slice(0, 19).replace("T", " ")} UTC` : cycle;
+}
+
 function title(run: Run): string {
-  return `${run.run} / ${run.worker}${run.cycle === null ? "" : ` / ${run.cycle}`} (${size(run.bytes)})`;
+  return `${run.run} / ${run.worker}${run.cycle === null ? "" : ` / ${moment(run.cycle)}`} (${size(run.bytes)})`;
 }
 
 function Shown(props: { list: RunList }) {
@@ -106,6 +113,7 @@ function Shown(props: { list: RunList }) {
   useEffect(() => {
     document.title = run === undefined ? "hotspan" : `${view.title} – ${run.file} – hotspan`;
   }, [view, run]);
+  useEffect(() => document.querySelector(".views a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [view]);
   if (run === undefined) return <main><p class="empty">{note ?? "There is no trace here."}</p></main>;
   const change = (parameters: Record<string, string | undefined>, keep = true) => {
     const next = Object.entries({ ...read().parameters, run: String(run.id), ...parameters });

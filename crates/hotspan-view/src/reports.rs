@@ -25,7 +25,7 @@ const SHAPES: &str =
 const STEPS: &str =
     "call prof.step() after each step of the loop, with a schedule passed to hotspan.profiler.profile";
 const FUNCTIONS: &str = "python -m hotspan.cprofile -o run.prof train.py    # or: hotspan record -o run.hotspan -- python train.py";
-const LINES: &str = "hotspan run --help    # lines of Python: docs/lines.md";
+const LINES: &str = "python -m hotspan.lines -p train.py -o lines.hotspan train.py";
 const SOURCE: &str =
     "hotspan run train.py    # or, for lines of chosen functions alone: python -m hotspan.lines train.py";
 

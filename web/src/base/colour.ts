@@ -39,10 +39,18 @@ export function heatColour(name: string, dark: boolean): string {
   return `hsl(${15 + (mixed % 40)} ${dark ? 50 : 80}% ${(dark ? 36 : 68) + ((mixed >> 8) % 11) - 5}%)`;
 }
 
-export const PARTS = ["#4c8bf5", "#e8710a", "#12a05c", "#a142f4", "#d93b6f", "#12a4b4", "#9a8b00", "#8a8f98"] as const;
+export const PARTS = ["#4c8bf5", "#e8710a", "#12a05c", "#a142f4", "#d93b6f", "#12a4b4", "#9a8b00", "#7b5e57"] as const;
 
 export function part(index: number): string {
   return PARTS[index % PARTS.length] ?? "#8a8f98";
+}
+
+/** What is no work is grey wherever it is drawn. */
+const NO_WORK = /^(idle|other|unknown|not recorded)$/i;
+
+/** The colour of a part with a name, at its place among the others. */
+export function namedPart(name: string, index: number): string {
+  return NO_WORK.test(name) ? "#8a8f98" : part(index);
 }
 
 export function prefersDark(): boolean {

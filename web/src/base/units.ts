@@ -5,6 +5,7 @@ export type Unit = "ns" | "bytes" | "percent" | "count" | "";
 function scaled(value: number, steps: readonly (readonly [number, string])[]): string {
   const size = Math.abs(value);
   for (const [factor, name] of steps) {
+    if (factor === 1 && Number.isInteger(value)) return `${value} ${name}`;
     if (size >= factor) return `${(value / factor).toFixed(size / factor >= 100 ? 1 : 3)} ${name}`;
   }
   const last = steps[steps.length - 1];

@@ -117,6 +117,7 @@ function Sandwich(props: ViewProperties & { data: FlameData }) {
       { key: "total", title: "Total", unit: "ns", numeric: true },
     ],
     rows: data.places.map((known) => [known.name, known.file === "" ? "" : `${known.file}:${known.line}`, known.own, known.total]),
+    units: [],
   };
   const choose = (row: readonly unknown[]) => {
     const index = data.places.findIndex((known) => known.name === row[0] && known.own === row[2] && known.total === row[3]);

@@ -2,11 +2,11 @@
 
 import { selected } from "../base/ranges";
 import { duration } from "../base/units";
-import type { Curve, Page, TableData } from "../data/api";
+import type { Curve, Page } from "../data/api";
 import { isStatic, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { AreaChart } from "../widgets/area_chart";
-import { ShareBar } from "../widgets/share_bar";
+import { ShareTable } from "../widgets/share_table";
 import { Table } from "../widgets/table";
 import type { ViewProperties } from "./view";
 
@@ -34,24 +34,11 @@ export function Memory(props: ViewProperties) {
             <Empty record={value.record} />
           ) : (
             <>
-              {value.sections.map((section) => (section.key === "peak" ? <Peaks key={section.key} page={section.table} names={names} /> : <Table key={section.key} table={section.table} />))}
+              {value.sections.map((section) => (section.key === "peak" ? <ShareTable key={section.key} table={section.table} names={names} /> : <Table key={section.key} table={section.table} />))}
             </>
           )
         }
       </Answer>
-    </>
-  );
-}
-
-/** A bar for each device: what its peak was used for. */
-function Peaks({ page, names }: { page: TableData; names: readonly string[] }) {
-  const devices = [...new Set(page.rows.map((row) => String(row[0])))];
-  return (
-    <>
-      {devices.map((device) => (
-        <ShareBar key={device} names={names} table={{ title: `${page.title} of ${device}`, columns: page.columns.slice(1), rows: page.rows.filter((row) => row[0] === device).map((row) => row.slice(1)) }} />
-      ))}
-      <Table table={page} />
     </>
   );
 }

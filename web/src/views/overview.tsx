@@ -3,18 +3,18 @@
 import type { AdviceData, Page } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
-import { Figures } from "../widgets/figures";
+import { DeviceFigures } from "../widgets/figures";
 import { Finding } from "../widgets/finding";
-import { ShareBar } from "../widgets/share_bar";
+import { ShareTable } from "../widgets/share_table";
 import { StackedBars } from "../widgets/stacked_bars";
 import { Table } from "../widgets/table";
 import type { ViewProperties } from "./view";
 
 const MOST_FINDINGS = 3;
-/** What a device is judged by. */
-const FIGURES = ["busy_share", "utilisation", "sm_efficiency", "occupancy", "tensor_cores"] as const;
 /** The section whose parts add up to the wall time. */
 const WALL_TIME = "Where the time went";
+/** What stands at the top, in this order. */
+const FIRST = [WALL_TIME, "Program"];
 
 export function Overview(props: ViewProperties) {
   const run = `run/${props.run.id}`;
@@ -26,30 +26,25 @@ export function Overview(props: ViewProperties) {
   return (
     <div class="cards">
       <Answer loaded={overview}>
-        {(page) =>
-          page.sections.length === 0 ? (
-            <Empty record={page.record} />
-          ) : (
+        {(page) => {
+          if (page.sections.length === 0) return <Empty record={page.record} />;
+          const first = FIRST.flatMap((key) => page.sections.filter((section) => section.key === key));
+          return (
             <>
-              {page.sections.slice(0, 2).map((section) => (
-                <div key={section.key}>
-                  {section.key === WALL_TIME && <ShareBar table={section.table} />}
-                  <Table table={section.table} />
-                </div>
-              ))}
-              {devices?.table.rows.map((row) => (
-                <Figures key={String(row[0])} table={devices.table} row={row} keys={FIGURES} title={`GPU ${String(row[0])} ${row[1] === null ? "" : String(row[1])}`} />
-              ))}
+              {first.map((section) => (section.key === WALL_TIME ? <ShareTable key={section.key} table={section.table} /> : <Table key={section.key} table={section.table} />))}
+              {devices !== undefined && <DeviceFigures table={devices.table} />}
               <section class="wide">
                 <h2>Advice</h2>
                 <Answer loaded={advice}>
                   {(value) => (
                     <>
                       {value.findings.length === 0 && <p class="quiet">No rule found anything to change.</p>}
-                      {value.findings.slice(0, MOST_FINDINGS).map((finding) => (
-                        <Finding key={finding.rule} finding={finding} to={props.to} />
-                      ))}
-                      {value.findings.length > MOST_FINDINGS && <a href={props.to("advice")}>All {value.findings.length} findings</a>}
+                      <div class="findings">
+                        {value.findings.slice(0, MOST_FINDINGS).map((finding) => (
+                          <Finding key={finding.rule} finding={finding} short to={props.to} />
+                        ))}
+                      </div>
+                      {value.findings.length > 0 && <a href={props.to("advice")}>{value.findings.length > MOST_FINDINGS ? `All ${value.findings.length} findings, with proof` : "With proof"}</a>}
                     </>
                   )}
                 </Answer>
@@ -57,18 +52,18 @@ export function Overview(props: ViewProperties) {
               <Answer loaded={steps}>
                 {(value) => (
                   <>
-                    {value.sections.map((section) => (
+                    {value.sections.filter((section) => section.table.rows.length > 1).map((section) => (
                       <StackedBars key={section.key} table={section.table} onRow={(begin, end) => props.to("timeline", { from: String(begin), to: String(end) })} />
                     ))}
                   </>
                 )}
               </Answer>
-              {page.sections.slice(2).map((section) => (
+              {page.sections.filter((section) => !first.includes(section)).map((section) => (
                 <Table key={section.key} table={section.table} />
               ))}
             </>
-          )
-        }
+          );
+        }}
       </Answer>
     </div>
   );

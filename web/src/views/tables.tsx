@@ -15,6 +15,8 @@ interface Tab {
 interface Options {
   /** Draw the rows with most of the column that the table is sorted by. */
   chart?: boolean;
+  /** The columns that name a bar of it. */
+  names?: readonly string[];
   /** Rows have a file and a line: a click shows the source. */
   source?: boolean;
 }
@@ -58,7 +60,7 @@ function Sections(props: ViewProperties & Options & { page: Page }) {
   return (
     <>
       {props.chart === true && first !== undefined && (
-        <TopChart table={first.table} column={sorting?.key} count={Number(props.parameters["top"] ?? ROWS)} onCount={(count) => props.change({ top: String(count) }, false)} />
+        <TopChart table={first.table} column={sorting?.key} names={props.names ?? []} count={Number(props.parameters["top"] ?? ROWS)} onCount={(count) => props.change({ top: String(count) }, false)} />
       )}
       {props.page.sections.map((section, place) =>
         place > 0 ? (

@@ -1,10 +1,11 @@
 // Values over time as stacked areas; each value holds until the next. Dragging selects a range, as do Shift and the arrow keys.
 
 import { useRef, useState } from "preact/hooks";
-import { part } from "../base/colour";
+import { namedPart } from "../base/colour";
 import type { Stretch } from "../base/ranges";
 import { duration, shown } from "../base/units";
 import type { Curve } from "../data/api";
+import { Swatch } from "./swatch";
 
 const [WIDTH, HEIGHT] = [1000, 220];
 /** One press of an arrow key, as a part of the whole. */
@@ -64,6 +65,7 @@ export function AreaChart({ curve, range = null, onRange }: Properties) {
     const end = Math.min(last, now.end + (event.shiftKey || range !== null ? step : 0));
     if (end - begin > length / 500) onRange(begin, end);
   };
+  const colour = (index: number) => namedPart(curve.lines[index]?.title ?? "", index);
   const place = at === null ? -1 : curve.times.findLastIndex((time) => time <= at);
   const marked = dragged ?? range;
   return (
@@ -74,6 +76,7 @@ export function AreaChart({ curve, range = null, onRange }: Properties) {
         {place >= 0 && `; at ${duration(curve.times[place] ?? 0)}: ${shown(sums[place] ?? 0, curve.unit)}`}
         {onRange !== undefined && "; drag to select a range"}
       </p>
+      <div class="plot">
       <svg
         class="chart"
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
@@ -87,17 +90,17 @@ export function AreaChart({ curve, range = null, onRange }: Properties) {
         onPointerLeave={() => { setAt(null); released(); }}
         onKeyDown={pressed}
       >
+        {[0.25, 0.5, 0.75].map((height) => <line key={height} class="grid" x1="0" x2={WIDTH} y1={HEIGHT * height} y2={HEIGHT * height} />)}
         {areas.map((points, index) => (
-          <polygon key={index} points={points} fill={part(index)} />
+          <polygon key={index} points={points} fill={colour(index)} />
         ))}
         {marked !== null && <rect class="selection" x={x(marked.begin)} width={Math.max(1, x(marked.end) - x(marked.begin))} height={HEIGHT} />}
       </svg>
+        <p class="scale" aria-hidden="true"><span>{shown(most, curve.unit)}</span><span>{shown(Math.round(most / 2), curve.unit)}</span><span>0</span></p>
+        <p class="times" aria-hidden="true"><span>{duration(first)}</span><span>{duration(Math.round((first + last) / 2))}</span><span>{duration(last)}</span></p>
+      </div>
       <ul class="legend">
-        {curve.lines.map((line, index) => (
-          <li key={line.key}>
-            <svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" fill={part(index)} /></svg> {line.title}
-          </li>
-        ))}
+        {curve.lines.map((line, index) => line.values.some((value) => value > 0) && <li key={line.key}><Swatch colour={colour(index)} />{line.title}</li>)}
       </ul>
     </section>
   );

@@ -1,21 +1,28 @@
-// The numbers of one row, large: what a device is judged by at a glance.
+// What each device is judged by, large: the numbers of its row in the table of devices.
 
+import { meaning } from "../base/glossary";
 import { shown } from "../base/units";
-import type { Cell, TableData } from "../data/api";
+import type { TableData } from "../data/api";
 
-export function Figures({ table, row, keys, title }: { table: TableData; row: readonly Cell[]; keys: readonly string[]; title: string }) {
-  const known = table.columns.map((column, place) => ({ column, place })).filter(({ column }) => keys.includes(column.key));
+const KEYS = ["busy_share", "utilisation", "sm_efficiency", "occupancy", "tensor_cores"];
+
+export function DeviceFigures({ table }: { table: TableData }) {
+  const known = table.columns.map((column, place) => ({ column, place })).filter(({ column }) => KEYS.includes(column.key));
   return (
-    <section class="bars">
-      <h2>{title}</h2>
-      <div class="figures">
-        {known.map(({ column, place }) => (
-          <div key={column.key}>
-            <span class="quiet">{column.title}</span>
-            <strong data-key={column.key}>{shown(row[place] ?? null, column.unit)}</strong>
+    <>
+      {table.rows.map((row) => (
+        <section class="bars all" key={String(row[0])}>
+          <h2>GPU {String(row[0])} <span class="quiet">{row[1] === null ? "" : String(row[1])}</span></h2>
+          <div class="figures">
+            {known.map(({ column, place }) => (
+              <div key={column.key} title={meaning(column.key)}>
+                <span class="quiet">{column.title}</span>
+                <strong data-key={column.key}>{shown(row[place] ?? null, column.unit)}</strong>
+              </div>
+            ))}
           </div>
-        ))}
-      </div>
-    </section>
+        </section>
+      ))}
+    </>
   );
 }

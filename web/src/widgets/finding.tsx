@@ -1,14 +1,21 @@
 // One finding of the advisor: what is wrong, what to do, what it would gain, and the proof with links into the timeline.
 
 import { duration, shown } from "../base/units";
-import type { FindingData } from "../data/api";
+import type { Cell, FindingData } from "../data/api";
 
 interface Properties {
   finding: FindingData;
+  /** In short: without the proof, with a link to its place instead. */
+  short?: boolean;
   to: (view: string, parameters?: Record<string, string>) => string;
 }
 
-export function Finding({ finding, to }: Properties) {
+/** Where in the timeline a row of the proof is. */
+function targetOf(row: readonly Cell[], at: number, span: number): Record<string, string> {
+  return typeof row[span] === "number" ? { span: String(row[span]) } : { at: String(row[at] ?? 0) };
+}
+
+export function Finding({ finding, short = false, to }: Properties) {
   const { evidence } = finding;
   const at = evidence.columns.findIndex((column) => column.key === "at");
   const span = evidence.columns.findIndex((column) => column.key === "span");
@@ -28,7 +35,8 @@ export function Finding({ finding, to }: Properties) {
         </p>
       )}
       {finding.source !== null && <p><code>{finding.source}</code></p>}
-      {evidence.rows.length > 0 && (
+      {short && evidence.rows[0] !== undefined && (at >= 0 || span >= 0) && <p><a href={to("timeline", targetOf(evidence.rows[0], at, span))} aria-label={`Show in the timeline: ${finding.title}`}>Show in the timeline</a></p>}
+      {!short && evidence.rows.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label={`Evidence of ${finding.rule}`}>
           <table>
             <thead>
@@ -43,10 +51,9 @@ export function Finding({ finding, to }: Properties) {
                     const column = evidence.columns[place];
                     const text = shown(cell, column?.unit ?? "");
                     const jumps = (place === at || place === span) && typeof cell === "number";
-                    const target: Record<string, string> = typeof row[span] === "number" ? { span: String(row[span]) } : { at: String(row[at] ?? 0) };
                     return (
                       <td key={place} class={column?.numeric === true ? "number" : ""}>
-                        {jumps ? <a href={to("timeline", target)}>{text}</a> : text}
+                        {jumps ? <a href={to("timeline", targetOf(row, at, span))}>{text}</a> : text}
                       </td>
                     );
                   })}

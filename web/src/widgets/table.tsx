@@ -1,15 +1,20 @@
 // A table: sorted by any column, filtered by a text, copied as CSV. Long ones are drawn as far as they are scrolled.
 
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { csv } from "../base/csv";
+import { meaning } from "../base/glossary";
 import { shown } from "../base/units";
 import type { Cell, TableData } from "../data/api";
+import { Swatch } from "./swatch";
 
 const STEP = 200;
 /** So few rows need no filter. */
 const FEW = 12;
 /** Columns of moments rather than amounts: a share of the largest says nothing. */
 const MOMENTS = ["at", "begin", "allocated_at", "released_at"];
+/** Values that differ by less than this part of the largest have no bars: all would be full. */
+const ALIKE = 0.1;
 
 export interface Sorting {
   key: string;
@@ -24,6 +29,18 @@ interface Properties {
   onSort?: (sorting: Sorting) => void;
   onFilter?: (text: string) => void;
   onRow?: (row: readonly Cell[]) => void;
+  /** What is drawn between the title and the rows. */
+  lead?: ComponentChildren;
+  /** The colour that a row has in it, and the column to show it in. */
+  swatch?: { place: number; colour: (row: readonly Cell[]) => string };
+}
+
+/** Columns that say by how much something changed: more is worse. */
+const CHANGES = ["change", "change_percent"];
+
+function tone(key: string | undefined, cell: Cell): string {
+  if (key === undefined || !CHANGES.includes(key) || typeof cell !== "number" || cell === 0) return "";
+  return cell > 0 ? " worse" : " better";
 }
 
 function compare(left: Cell, right: Cell): number {
@@ -50,9 +67,16 @@ export function Table(props: Properties) {
   }, [table, filter, sorting?.key, sorting?.down]);
   // A bar behind each number shows its share of the largest.
   const largest = useMemo(
-    () => table.columns.map((column, place) => ((column.unit === "ns" || column.unit === "bytes") && !MOMENTS.includes(column.key) ? Math.max(0, ...table.rows.map((row) => (typeof row[place] === "number" ? row[place] : 0))) : 0)),
+    () =>
+      table.columns.map((column, place) => {
+        if ((column.unit !== "ns" && column.unit !== "bytes") || MOMENTS.includes(column.key)) return 0;
+        const values = table.rows.map((row) => (typeof row[place] === "number" ? row[place] : 0));
+        const most = Math.max(0, ...values);
+        return Math.min(...values) > most * (1 - ALIKE) ? 0 : most;
+      }),
     [table],
   );
+  const units = useMemo(() => new Map(table.rows.map((row, place) => [row, table.units[place] ?? ""])), [table]);
   const sort = (key: string, numeric: boolean) => {
     const next = { key, down: sorting?.key === key ? !sorting.down : numeric };
     (props.onSort ?? setOwn)(next);
@@ -72,13 +96,14 @@ export function Table(props: Properties) {
         {(props.onFilter !== undefined || table.rows.length > FEW) && <input type="search" placeholder="Filter" aria-label={`Filter ${table.title}`} value={filter} onInput={(event) => (props.onFilter ?? setOwnFilter)(event.currentTarget.value)} />}
         <button type="button" onClick={() => void copy()}>{copied ? "Copied" : "Copy as CSV"}</button>
       </header>
+      {props.lead}
       <div class="scroll" tabIndex={0} role="region" aria-label={table.title}>
         <table>
           <thead>
             <tr>
               {table.columns.map((column) => (
                 <th key={column.key} class={column.numeric ? "number" : ""} aria-sort={sorting?.key !== column.key ? "none" : sorting.down ? "descending" : "ascending"}>
-                  <button type="button" data-key={column.key} onClick={() => sort(column.key, column.numeric)}>
+                  <button type="button" data-key={column.key} title={meaning(column.key)} onClick={() => sort(column.key, column.numeric)}>
                     {column.title}
                     <span aria-hidden="true">{sorting?.key !== column.key ? "" : sorting.down ? " ▾" : " ▴"}</span>
                   </button>
@@ -91,11 +116,12 @@ export function Table(props: Properties) {
               <tr key={number} class={props.onRow === undefined ? "" : "link"} onClick={() => props.onRow?.(row)}>
                 {row.map((cell, place) => {
                   const column = table.columns[place];
-                  const text = shown(cell, column?.unit ?? "");
+                  const text = shown(cell, column?.unit || units.get(row) || "");
                   const most = largest[place] ?? 0;
                   const share = most > 0 && typeof cell === "number" ? Math.max(0, (cell / most) * 100) : 0;
                   return (
-                    <td key={place} class={column?.numeric === true ? "number" : ""} title={typeof cell === "string" && cell.length > 60 ? cell : undefined} style={share > 0 ? { backgroundSize: `${share}% 100%` } : undefined}>
+                    <td key={place} class={column?.numeric === true ? `number${tone(column.key, cell)}` : ""} title={typeof cell === "string" && cell.length > 60 ? cell : undefined} style={share > 0 ? { backgroundSize: `${share}% 100%` } : undefined}>
+                      {props.swatch?.place === place && <Swatch colour={props.swatch.colour(row)} />}
                       {text}
                     </td>
                   );

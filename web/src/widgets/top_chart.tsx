@@ -11,14 +11,21 @@ interface Properties {
   /** The column; where it is none of numbers, the first of times is taken. */
   column: string | undefined;
   count: number;
+  /** The columns that name a row; the first of words where none are said. */
+  names?: readonly string[];
   onCount: (count: number) => void;
+}
+
+/** The part of a kernel's name that tells it from others; the table has all of it. */
+function short(name: string): string {
+  return name.replace(/^void /, "").replaceAll(/(at::native::|\(anonymous namespace\)::)/g, "");
 }
 
 function value(cell: Cell | undefined): number {
   return typeof cell === "number" ? cell : 0;
 }
 
-export function TopChart({ table, column, count, onCount }: Properties) {
+export function TopChart({ table, column, count, names = [], onCount }: Properties) {
   const measures = (key: string | undefined) => table.columns.findIndex((known) => known.numeric && known.key === key);
   const most = (place: number) => Math.max(0, ...table.rows.map((row) => value(row[place])));
   const times = table.columns.map((known, place) => ({ known, place })).filter(({ known, place }) => known.unit === "ns" && most(place) > 0);
@@ -26,15 +33,17 @@ export function TopChart({ table, column, count, onCount }: Properties) {
   const own = times.find(({ place }) => value(table.rows[0]?.[place]) === most(place)) ?? times[0];
   const place = measures(column) >= 0 ? measures(column) : (own?.place ?? -1);
   const shape = table.columns[place];
-  const name = table.columns.findIndex((known) => !known.numeric);
-  if (shape === undefined || name < 0) return null;
+  const named = names.map((key) => table.columns.findIndex((known) => known.key === key)).filter((known) => known >= 0);
+  if (named.length === 0) named.push(table.columns.findIndex((known) => !known.numeric));
+  if (shape === undefined || named[0] === -1) return null;
+  const nameOf = (row: readonly Cell[]) => named.map((known) => String(row[known] ?? "")).filter((word) => !["", "~", "0"].includes(word)).join(" ");
   const rows = table.rows.toSorted((left, right) => value(right[place]) - value(left[place])).slice(0, count).filter((row) => value(row[place]) > 0);
   const largest = Math.max(1, value(rows[0]?.[place]));
   if (rows.length < 2) return null;
   return (
     <section class="bars">
       <header>
-        <h2>Most {shape.title}</h2>
+        <h2>Top {rows.length} by {shape.title}</h2>
         <label>
           Rows{" "}
           <select value={String(count)} onChange={(event) => onCount(Number(event.currentTarget.value))}>
@@ -45,7 +54,7 @@ export function TopChart({ table, column, count, onCount }: Properties) {
       <ol class="barlist">
         {rows.map((row, number) => (
           <li key={number}>
-            <span class="name" title={String(row[name])}>{String(row[name])}</span>
+            <span class="name" title={nameOf(row)}>{short(nameOf(row))}</span>
             <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width={(value(row[place]) / largest) * 100} height="10" fill={part(0)} /></svg>
             <span class="value">{shown(row[place] ?? null, shape.unit)}</span>
           </li>
