@@ -15,7 +15,7 @@ export function Memory(props: ViewProperties) {
   const curves = useAnswer<Curve[]>(`run/${props.run.id}/curves`);
   const cut = range === null || isStatic ? "" : `?from=${Math.round(range.begin)}&to=${Math.round(range.end)}`;
   const page = useAnswer<Page>(`run/${props.run.id}/memory${cut}`);
-  const names = curves.state === "ready" ? (curves.value[0]?.lines.map((line) => line.title) ?? []) : [];
+  const names = curves.state === "ready" ? [...new Set(curves.value.flatMap((curve) => curve.lines.map((line) => line.title)))] : [];
   const select = (begin: number, end: number) => props.change({ begin: String(Math.round(begin)), end: String(Math.round(end)) }, false);
   return (
     <>
@@ -27,7 +27,7 @@ export function Memory(props: ViewProperties) {
           {isStatic && <span class="quiet">A page to share has the tables of the whole time only.</span>}
         </p>
       )}
-      <Answer loaded={curves}>{(value) => <>{value.map((curve) => <AreaChart key={curve.title} curve={curve} range={range} onRange={select} />)}</>}</Answer>
+      <Answer loaded={curves}>{(value) => <>{value.map((curve) => <AreaChart key={curve.title} curve={curve} names={names} range={range} onRange={select} />)}</>}</Answer>
       <Answer loaded={page}>
         {(value) =>
           value.sections.length === 0 ? (

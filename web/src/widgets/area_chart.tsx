@@ -13,11 +13,13 @@ const STEP = 0.02;
 
 interface Properties {
   curve: Curve;
+  /** Names of lines in the order of their colours: those of all charts that stand together. */
+  names?: readonly string[];
   range?: Stretch | null;
   onRange?: (begin: number, end: number) => void;
 }
 
-export function AreaChart({ curve, range = null, onRange }: Properties) {
+export function AreaChart({ curve, names = [], range = null, onRange }: Properties) {
   const [dragged, setDragged] = useState<Stretch | null>(null);
   const [at, setAt] = useState<number | null>(null);
   const anchor = useRef(0);
@@ -65,7 +67,10 @@ export function AreaChart({ curve, range = null, onRange }: Properties) {
     const end = Math.min(last, now.end + (event.shiftKey || range !== null ? step : 0));
     if (end - begin > length / 500) onRange(begin, end);
   };
-  const colour = (index: number) => namedPart(curve.lines[index]?.title ?? "", index);
+  const colour = (index: number) => {
+    const name = curve.lines[index]?.title ?? "";
+    return namedPart(name, names.includes(name) ? names.indexOf(name) : index);
+  };
   const place = at === null ? -1 : curve.times.findLastIndex((time) => time <= at);
   const marked = dragged ?? range;
   return (

@@ -10,6 +10,11 @@ interface Properties {
   to: (view: string, parameters?: Record<string, string>) => string;
 }
 
+/** Words of the advisor; what stands between backticks is code. */
+function Words({ text }: { text: string }) {
+  return <>{text.split("`").map((piece, place) => (place % 2 === 1 ? <code key={place}>{piece}</code> : piece))}</>;
+}
+
 /** Where in the timeline a row of the proof is. */
 function targetOf(row: readonly Cell[], at: number, span: number): Record<string, string> {
   return typeof row[span] === "number" ? { span: String(row[span]) } : { at: String(row[at] ?? 0) };
@@ -24,9 +29,9 @@ export function Finding({ finding, short = false, to }: Properties) {
       <h2>
         {finding.title} <span class="quiet">{finding.rule}, {finding.confidence} confidence</span>
       </h2>
-      <p>{finding.message}</p>
+      <p><Words text={finding.message} /></p>
       <p>
-        <strong>Fix:</strong> {finding.fix}
+        <strong>Fix:</strong> <Words text={finding.fix} />
       </p>
       {finding.gain !== null && (
         <p>
@@ -53,7 +58,7 @@ export function Finding({ finding, short = false, to }: Properties) {
                     const jumps = (place === at || place === span) && typeof cell === "number";
                     return (
                       <td key={place} class={column?.numeric === true ? "number" : ""}>
-                        {jumps ? <a href={to("timeline", targetOf(row, at, span))}>{text}</a> : text}
+                        {jumps ? <a href={to("timeline", targetOf(row, at, span))}>{place === span ? "show" : text}</a> : text}
                       </td>
                     );
                   })}

@@ -51,7 +51,7 @@ pub(super) fn counters(trace: &Trace) -> (Vec<Counter>, u64) {
                     if key == name || key == "value" { key.to_owned() } else { format!("{name} {key}") };
                 all.push(Counter {
                     process: Some(trace.track(event.track).process),
-                    unit: unit(if counts_bytes(&name) { Unit::Bytes } else { Unit::None }),
+                    unit: unit(unit_of(&name)),
                     name,
                     points: Vec::new(),
                 });
@@ -65,10 +65,15 @@ pub(super) fn counters(trace: &Trace) -> (Vec<Counter>, u64) {
     (all, hidden)
 }
 
-/// A counter has no unit of its own; its name is all there is.
-fn counts_bytes(name: &str) -> bool {
+/// A counter has no unit of its own; its name is all there is, and may end in one.
+fn unit_of(name: &str) -> Unit {
     let name = name.to_lowercase();
-    ["memory", "rss", "bytes", "alloc"].iter().any(|word| name.contains(word))
+    match name.rsplit(' ').next() {
+        Some("%") => Unit::Percent,
+        Some("mhz" | "w" | "c") => Unit::None,
+        _ if ["memory", "rss", "bytes", "alloc"].iter().any(|word| name.contains(word)) => Unit::Bytes,
+        _ => Unit::None,
+    }
 }
 
 fn device_counters(trace: &Trace) -> Vec<Counter> {
@@ -129,6 +134,15 @@ impl Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_tell_units() {
+        assert_eq!(unit_of("GPU memory utilization %"), Unit::Percent);
+        assert_eq!(unit_of("GPU memory clock MHz"), Unit::None);
+        assert_eq!(unit_of("GPU memory used bytes"), Unit::Bytes);
+        assert_eq!(unit_of("Process memory resident"), Unit::Bytes);
+        assert_eq!(unit_of("queue length"), Unit::None);
+    }
 
     #[test]
     fn peaks_and_last_values_stay() {

@@ -18,8 +18,10 @@ mod samples;
 mod search;
 mod tile;
 
+use std::collections::HashSet;
+
 use hotspan_analyze::summary;
-use hotspan_store::{Category, Trace, TrackId};
+use hotspan_store::{Category, ProcessId, Trace, TrackId};
 
 use self::counters::{Counter, counters};
 pub(crate) use self::lanes::{Lanes, Piece};
@@ -130,8 +132,14 @@ impl Timeline {
     }
 
     /// Tracks in the order they are shown: by process, in each its counters first, samples below the spans of their thread.
+    /// Processes that have counters alone come last.
     fn tracks(&self, trace: &Trace) -> Vec<TrackInfo> {
         let mut shown = Vec::new();
+        let tracks = (0..trace.tracks().len()).map(TrackId::at);
+        let drawn = |id: &TrackId| {
+            [id.0, self.sampled(*id)].iter().any(|&id| self.lanes(id).is_some_and(|lanes| lanes.pieces > 0))
+        };
+        let working: HashSet<ProcessId> = tracks.filter(drawn).map(|id| trace.track(id).process).collect();
         for (place, counter) in self.counters.iter().enumerate().filter(|(_, counter)| counter.len() > 0) {
             let process = counter.process.map_or("Memory".to_owned(), |id| process_name(trace, id));
             let info = TrackInfo {
@@ -147,7 +155,8 @@ impl Timeline {
                 most: counter.most(),
             };
             let process_order = counter.process.map(|id| (trace.process(id).sort_index.unwrap_or(0), id));
-            shown.push(((process_order, 0, 0, place, 0), info));
+            let alone = counter.process.is_some_and(|id| !working.contains(&id));
+            shown.push(((alone, process_order, 0, 0, place, 0), info));
         }
         for index in 0..trace.tracks().len() {
             let id = TrackId::at(index);
@@ -168,7 +177,7 @@ impl Timeline {
                     most: 0.0,
                 };
                 let process_order = Some((process.sort_index.unwrap_or(0), track.process));
-                shown.push(((process_order, 1, track.sort_index.unwrap_or(0), index, number), info));
+                shown.push(((false, process_order, 1, track.sort_index.unwrap_or(0), index, number), info));
             }
         }
         shown.sort_by_key(|(order, _)| *order);
@@ -190,7 +199,7 @@ pub(crate) fn track_names(trace: &Trace, id: TrackId) -> (String, String) {
     (process_name(trace, track.process), name)
 }
 
-fn process_name(trace: &Trace, id: hotspan_store::ProcessId) -> String {
+fn process_name(trace: &Trace, id: ProcessId) -> String {
     let process = trace.process(id);
     let texts = [process.name, process.labels].into_iter().flatten().map(|name| trace.str(name));
     let words: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
