@@ -14,6 +14,9 @@ import pytest
 
 from view_server import ViewServer
 
+# What failed in it is told as in a test.
+pytest.register_assert_rewrite("browser_visits")
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHARED_TRACES = REPOSITORY.parent / "shared" / "traces"
 

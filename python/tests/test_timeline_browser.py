@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from browser_visits import PICTURES, WEB, Command, make_small, needs_browser, printed
 from test_view import device_events
-from test_view_browser import WEB, pytestmark  # noqa: F401  (skips where there is no browser)
 from test_view_timeline import GPU_TRACE, recorded  # noqa: F401  (a fixture)
 from view_server import ViewServer
+
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +25,10 @@ def server(recorded: Path) -> Iterator[ViewServer]:  # noqa: F811
         yield running
 
 
-def look(server: ViewServer, run: int, text: str) -> dict[str, Any]:
+def look(server: ViewServer, run: int, text: str, picture: Path | None = None) -> dict[str, Any]:
     """What the browser saw."""
     command = ["node", "e2e/timeline.mjs", server.address, str(run), text]
+    command += [] if picture is None else [str(picture)]
     result = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=180, check=False)
     assert result.returncode == 0, result.stderr
     told: dict[str, Any] = json.loads(result.stdout)
@@ -37,7 +40,11 @@ def look(server: ViewServer, run: int, text: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def training(server: ViewServer) -> dict[str, Any]:
     """The recorded training."""
-    return look(server, 0, "aten::addmm")
+    picture = None if PICTURES is None else PICTURES / "timeline.png"
+    told = look(server, 0, "aten::addmm", picture)
+    if picture is not None:
+        make_small(picture)
+    return told
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +91,15 @@ def test_search_finds_what_the_server_counts_and_shows_it(
     assert begin <= first["hit"]["begin"] <= first["hit"]["end"] <= end
     assert told["outlined"]["count"] > 20
     assert told["hover"].startswith(first["hit"]["name"][:100])
+
+
+def test_search_finds_as_many_as_the_command_line_counts(
+    training: dict[str, Any],
+    recorded: Path,  # noqa: F811
+    hotspan_command: Command,
+) -> None:
+    rows = printed(hotspan_command, "stats", recorded, "--by", "op", "--limit", 0)[0]["rows"]
+    assert training["hits"] == sum(row["count"] for row in rows if "aten::addmm" in row["name"])
 
 
 def test_going_back_and_forward_restores_what_was_seen(seen: tuple[int, dict[str, Any]]) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from test_view_browser import WEB, Command, number, pytestmark  # noqa: F401  (when to skip)
+from browser_visits import WEB, Command, needs_browser, number
 from view_server import ViewServer
+
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")

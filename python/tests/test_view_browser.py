@@ -2,96 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from browser_visits import Command, Visits, check, look, needs_browser, number, pictured, printed, visit
 from conftest import REPOSITORY, SHARED_TRACES
-from shown_tables import expected
+from shown_tables import expected, shown
 from view_server import ViewServer
 
-WEB = REPOSITORY / "web"
-BROWSER = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 GPU_TRACE = SHARED_TRACES / "kineto_tb_plugin/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz"
 RANKS = SHARED_TRACES / "param/dlrm_8ranks"
-#: Where the pictures of the documentation go: into it with HOTSPAN_WRITE=1, else nowhere.
-PICTURES = REPOSITORY / "docs/images" if os.environ.get("HOTSPAN_WRITE") else None
 LARGEST_PICTURE = 150_000
 
-Command = Callable[..., subprocess.CompletedProcess[str]]
-Visits = list[dict[str, Any]]
-
-# Where both are, the tests must run: without `npm ci` in web/ they fail.
-pytestmark = pytest.mark.skipif(
-    not (Path(BROWSER).exists() and shutil.which("node")), reason="needs Node and chromium"
-)
+pytestmark = needs_browser
 needs_shared = pytest.mark.skipif(
     not GPU_TRACE.exists(), reason="shared/traces does not lie beside the repository"
 )
-
-
-def visit(view: str, parameters: str = "", name: str = "", **more: Any) -> dict[str, Any]:
-    """A place to go to; accessibility and a phone's width are looked at unless told otherwise."""
-    return {"name": name or view, "view": view, "parameters": parameters, "axe": True, "phone": True, **more}
-
-
-def pictured(place: dict[str, Any], dark: bool = False) -> dict[str, Any]:
-    """The same with a picture for the documentation, where those are wanted."""
-    if PICTURES is None:
-        return place
-    return {**place, "picture": str(PICTURES / f"view-{place['name']}.png"), "dark": dark}
-
-
-def look(address: str, visits: Visits, offline: bool = False) -> dict[str, Any]:
-    """What the browser saw of each; no view may complain, overflow or make markup of a name."""
-    plan = json.dumps({"visits": visits, "offline": offline})
-    command = ["node", "e2e/views.mjs", address]
-    result = subprocess.run(
-        command, cwd=WEB, input=plan, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    told = json.loads(result.stdout)
-    assert told["complaints"] == []
-    seen: dict[str, Any] = told["seen"]
-    wrong: list[str] = []
-    for name, view in seen.items():
-        if view["problem"] is not None:
-            wrong.append(f"{name} has a problem: {view['problem']}")
-        wrong += [f"{name} is not accessible: {found}" for found in view.get("violations", [])]
-        wrong += [f"{name} {what}" for what in ("markup", "wide", "wideOnPhone") if view.get(what)]
-        if not view["text"].strip():
-            wrong.append(f"{name} shows nothing")
-    assert wrong == []
-    for place in visits:
-        if place.get("picture"):
-            make_small(Path(place["picture"]))
-    return seen
-
-
-def make_small(picture: Path) -> None:
-    """A page has few colours: with a palette it is a third of the size."""
-    from PIL import Image
-
-    Image.open(picture).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(picture, optimize=True)
-
-
-def number(server: ViewServer, file: str) -> int:
-    """What the server calls a trace."""
-    found: int = next(run["id"] for run in server.api("runs")["runs"] if run["file"] == file)
-    return found
 
 
 def visits_of(after: int, before: int, sampled: int, source: Path) -> Visits:
     """Every view that needs no GPU."""
     of_after, of_sampled = f"?run={after}", f"?run={sampled}"
     return [
-        pictured(visit("overview", of_sampled)),
+        visit("overview", of_sampled),
         visit("advice", of_after),
         visit("timeline", of_after),
         visit("steps", of_after),
@@ -100,17 +36,29 @@ def visits_of(after: int, before: int, sampled: int, source: Path) -> Visits:
             visit("operators", f"{of_after}&by={by}", by, axe=False, phone=False)
             for by in ("shapes", "stacks", "modules", "threads")
         ),
-        pictured(visit("modules", of_after, "module_tree")),
+        visit("modules", of_after, "module_tree"),
         visit("functions", of_after),
-        pictured(visit("source", f"{of_sampled}&file={str(source).replace('/', '%2F')}")),
-        pictured(visit("flame", of_sampled)),
+        pictured(visit("source", f"{of_sampled}&file={quote(str(source), safe='')}")),
+        visit("flame", of_sampled),
         visit("flame", f"{of_sampled}&order=time", "flame-time", axe=False),
-        pictured(visit("flame", f"{of_sampled}&order=sandwich&function=1", "flame-sandwich")),
+        visit("flame", f"{of_sampled}&order=sandwich&function=1", "flame-sandwich"),
         pictured(visit("flame", f"{of_after}&order=compared&before={before}", "flame-compared"), dark=True),
-        pictured(visit("memory", of_after)),
+        visit("memory", of_after),
         pictured(visit("compare", f"{of_after}&before={before}")),
         visit("compare", f"{of_after}&before={before}&by=op", "compare-op", axe=False),
         visit("quality", of_after),
+    ]
+
+
+def of_program(server: ViewServer, run: int) -> Visits:
+    """The flame graphs of the program's own functions, rather than of what Python does before it."""
+    data = server.api(f"run/{run}/flame")
+    places = [place["name"] for place in data["places"]]
+    node = data["place"].index(places.index("train"))
+    around = f"?run={run}&order=sandwich&function={places.index('prepare')}"
+    return [
+        pictured(visit("flame", f"?run={run}&node={node}", "flame-program")),
+        pictured(visit("flame", around, "flame-around")),
     ]
 
 
@@ -118,23 +66,16 @@ def visits_of(after: int, before: int, sampled: int, source: Path) -> Visits:
 def seen(viewed_server: ViewServer, viewed_traces: Path) -> dict[str, Any]:
     """What the browser saw of the recorded traces."""
     runs = [number(viewed_server, file) for file in ("after.hotspan", "before.hotspan", "run.hotspan")]
-    empty = [visit(view, f"?run={runs[0]}") for view in ("kernels", "copies", "gpu")]
-    return look(viewed_server.address, [*visits_of(*runs, viewed_traces / "train.py"), *empty])
-
-
-def printed(hotspan_command: Command, *arguments: object) -> Any:
-    """The JSON of a command."""
-    result = hotspan_command(*arguments, "--json")
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
-
-
-def check(view: dict[str, Any], place: int, table: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    """The table at this place of a view has the command line's rows, cell by cell."""
-    assert rows
-    keys, cells = expected(table, rows)
-    assert view["tables"][place]["keys"] == keys
-    assert view["tables"][place]["rows"] == cells
+    lines = f"?run={number(viewed_server, 'lines.hotspan')}"
+    words = quote(str(viewed_traces / "words.py"), safe="")
+    more = [
+        *(visit(view, f"?run={runs[0]}") for view in ("kernels", "copies", "gpu")),
+        pictured(visit("functions", f"{lines}&by=lines", "lines")),
+        visit("source", f"{lines}&file={words}", "source-lines"),
+        pictured(visit("quality", f"?run={runs[2]}", "quality-sampled")),
+        *of_program(viewed_server, runs[2]),
+    ]
+    return look(viewed_server.address, [*visits_of(*runs, viewed_traces / "train.py"), *more])
 
 
 @pytest.mark.parametrize(
@@ -190,7 +131,7 @@ def test_comparisons_are_those_of_the_command_line(
         check(seen["compare"], place, section["table"], report[section["key"]])
 
 
-def test_functions_changes_and_losses_are_those_of_the_command_line(
+def test_functions_and_changes_are_those_of_the_command_line(
     seen: dict[str, Any], viewed_server: ViewServer, viewed_traces: Path, hotspan_command: Command
 ) -> None:
     before, after = number(viewed_server, "before.hotspan"), number(viewed_server, "after.hotspan")
@@ -203,10 +144,41 @@ def test_functions_changes_and_losses_are_those_of_the_command_line(
     changes = printed(hotspan_command, "diff", viewed_traces / "before.hotspan", file, "--limit", 0)["rows"]
     table = viewed_server.api(f"compare?before={before}&after={after}&by=op")["sections"][0]["table"]
     check(seen["compare-op"], 0, table, changes)
-    info = printed(hotspan_command, "info", file)[0]
-    assert f"Spans\t{info['spans']}\n" in seen["quality"]["text"]
-    for loss, count in info["losses"].items():
-        assert loss in seen["quality"]["text"], (loss, count)
+
+
+def test_data_quality_is_that_of_the_command_line(
+    seen: dict[str, Any], viewed_traces: Path, hotspan_command: Command
+) -> None:
+    info = printed(hotspan_command, "info", viewed_traces / "run.hotspan")[0]
+    tables = {table["title"]: table["rows"] for table in seen["quality-sampled"]["tables"]}
+    facts = dict(tables["Trace"])
+    assert facts["Wall time"] == shown(info["wall_time_ns"], "ns")
+    for title in ("Spans", "Instants", "Processes", "Threads"):
+        assert facts[title] == shown(info[title.lower()], "count")
+    lost = {row[0]: row[1] for row in tables.get("Losses", [])}
+    assert lost == {loss: shown(count, "count") for loss, count in info["losses"].items()}
+    assert ("Nothing is missing" in seen["quality-sampled"]["text"]) is (not lost)
+    # The sentence of the report and the table have the same times.
+    report = printed(hotspan_command, "report", viewed_traces / "run.hotspan")["report"]
+    cost = next(row["value"] for row in report["Program"] if row["fact"] == "Cost of recording")
+    assert [row[1].split()[1] for row in tables["Cost of recording"]] == [
+        word for word in cost.split() if word in ("ns", "us", "ms", "s")
+    ]
+
+
+def test_lines_are_those_of_the_command_line(
+    seen: dict[str, Any], viewed_server: ViewServer, viewed_traces: Path, hotspan_command: Command
+) -> None:
+    rows = printed(hotspan_command, "stats", viewed_traces / "lines.hotspan", "--by", "line", "--limit", 0)[
+        0
+    ]["rows"]
+    run = number(viewed_server, "lines.hotspan")
+    check(seen["lines"], 0, viewed_server.api(f"run/{run}/table/lines")["sections"][0]["table"], rows)
+    # The same numbers stand beside the source.
+    table = seen["source-lines"]["tables"][0]
+    place = [key.lower() for key in table["keys"]].index("hits")
+    beside = {int(row[0]): row[place] for row in table["rows"] if row[place] != ""}
+    assert beside == {row["line"]: shown(row["hits"], "count") for row in rows}
 
 
 def test_advice_is_that_of_the_command_line(
@@ -214,11 +186,14 @@ def test_advice_is_that_of_the_command_line(
 ) -> None:
     findings = printed(hotspan_command, "advise", viewed_traces / "after.hotspan")[0]["findings"]
     text = seen["advice"]["text"]
-    assert [finding["message"] for finding in findings if finding["message"] not in text] == []
+    said = [finding["message"].replace("`", "") for finding in findings]
+    assert [message for message in said if message not in text] == []
     assert findings or "No rule found anything" in text
 
 
-def test_the_tree_of_modules_adds_up(seen: dict[str, Any], viewed_server: ViewServer) -> None:
+def test_the_tree_of_modules_adds_up(
+    seen: dict[str, Any], viewed_server: ViewServer, viewed_traces: Path, hotspan_command: Command
+) -> None:
     rows = viewed_server.rows(f"run/{number(viewed_server, 'after.hotspan')}/table/module_tree")
     roots = [row for row in rows if row["depth"] == 0]
     assert [row["module"] for row in roots] == ["Sequential_0"]
@@ -228,6 +203,10 @@ def test_the_tree_of_modules_adds_up(seen: dict[str, Any], viewed_server: ViewSe
     inner = sum(row["cpu_time_total"] for row in rows if row["depth"] == 1)
     assert roots[0]["cpu_time_total"] == roots[0]["self_cpu_time_total"] + inner
     assert len(seen["module_tree"]["tables"][0]["rows"]) == len(rows)
+    tree = printed(hotspan_command, "tree", viewed_traces / "after.hotspan", "--all", "--least", 0)[0]["rows"]
+    called = sum(row["total_ns"] for row in tree if row["function"] == "nn.Module: Sequential_0")
+    # What the hooks of modules took themselves is no time of the module.
+    assert called * 0.9 <= roots[0]["cpu_time_total"] <= called
 
 
 def test_source_stands_beside_its_numbers(seen: dict[str, Any], viewed_traces: Path) -> None:
@@ -239,7 +218,7 @@ def test_source_stands_beside_its_numbers(seen: dict[str, Any], viewed_traces: P
 
 
 def test_flame_graphs_have_the_times_of_the_trace(
-    viewed_server: ViewServer, viewed_traces: Path, hotspan_command: Command
+    seen: dict[str, Any], viewed_server: ViewServer, viewed_traces: Path, hotspan_command: Command
 ) -> None:
     run = number(viewed_server, "run.hotspan")
     data = viewed_server.api(f"run/{run}/flame")
@@ -255,9 +234,22 @@ def test_flame_graphs_have_the_times_of_the_trace(
     # In order of time, gaps between samples of one call are part of the call.
     assert in_order >= data["places"][place]["own"] * 0.5
     assert "prepare" in exported.read_text()
+    tree = printed(
+        hotspan_command, "tree", viewed_traces / "run.hotspan", "--threads", "--all", "--least", 0
+    )[0]
+    assert f"{shown(tree['total_ns'], 'ns')} in samples" in seen["flame"]["text"]
+    total = shown(data["places"][place]["total"], "ns")
+    own = shown(data["places"][place]["own"], "ns")
+    assert f"prepare {total}, own {own}" in seen["flame-around"]["text"]
+    assert (
+        sum(row["own_ns"] for row in tree["rows"] if row["function"] == "prepare")
+        == data["places"][place]["own"]
+    )
 
 
-def test_memory_adds_up(seen: dict[str, Any], viewed_server: ViewServer) -> None:
+def test_memory_adds_up(
+    seen: dict[str, Any], viewed_server: ViewServer, viewed_traces: Path, hotspan_command: Command
+) -> None:
     run = number(viewed_server, "after.hotspan")
     sections = {section["key"] for section in viewed_server.api(f"run/{run}/memory")["sections"]}
     assert {"peak", "cpu", "statistics", "events"} <= sections
@@ -267,7 +259,10 @@ def test_memory_adds_up(seen: dict[str, Any], viewed_server: ViewServer) -> None
     assert sum(row["allocated"] for row in statistics) == allocated > 0
     peak = sum(row["bytes"] for row in viewed_server.rows(f"run/{run}/memory", "peak"))
     assert peak == sum(row["bytes"] for row in viewed_server.rows(f"run/{run}/memory", "cpu"))
-    assert "Used for, at the peak of cpu" in seen["memory"]["text"]
+    report = printed(hotspan_command, "report", viewed_traces / "after.hotspan")["report"]
+    held = {row["what"]: row["bytes"] for row in report["Memory at its peak"]}
+    assert held["CPU tensors"] == peak
+    assert f"Most: {shown(peak, 'bytes')}" in seen["memory"]["text"]
 
 
 @pytest.mark.parametrize("view", ["kernels", "copies", "gpu"])

@@ -48,12 +48,48 @@ else:
 '''
 
 
+WORDS = '''
+"""Counts the words of a text: one line takes most of the time."""
+import re
+
+
+def count(text):
+    words = {}
+    for word in text.split():
+        word = re.sub(r"[^a-z]", "", word.lower())
+        if word:
+            words[word] = words.get(word, 0) + 1
+    return sorted(words.items(), key=lambda pair: -pair[1])
+
+
+def main():
+    text = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. " * 400
+    for _ in range(3):
+        count(text)
+
+
+main()
+'''
+
+
 def record(folder: Path) -> None:
-    """Makes `before.hotspan` and `after.hotspan`, with stacks, modules, shapes, memory; `run.hotspan` has samples."""
-    program = folder / "train.py"
+    """Makes `before.hotspan` and `after.hotspan`, with stacks, modules, shapes, memory; `run.hotspan` has samples,
+    `lines.hotspan` has the time of each line."""
+    program, words = folder / "train.py", folder / "words.py"
     program.write_text(TRAIN)
+    words.write_text(WORDS)
     hotspan = str(Path(sys.executable).with_name("hotspan"))
     sampled = [hotspan, "run", "--memory", "--rate", "500", "-o", str(folder / "run.hotspan"), str(program)]
-    for command in ([sys.executable, str(program), str(folder)], sampled):
+    lines = [
+        sys.executable,
+        "-m",
+        "hotspan.lines",
+        "-p",
+        str(words),
+        "-o",
+        str(folder / "lines.hotspan"),
+        str(words),
+    ]
+    for command in ([sys.executable, str(program), str(folder)], sampled, lines):
         result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert result.returncode == 0, result.stderr

@@ -46,14 +46,15 @@ export function StackedBars({ table, onRow, title = table.title, row: rowName = 
             const words = `${name}\n${parts.map(({ column, index }) => `${column.title}: ${duration(value(row, index))}`).join("\n")}`;
             const bar = (
               <>
-                {rows.length <= NAMED && <span class="quiet">{duration(length)}</span>}
+                <span class="hidden">{name}</span>
+                {rows.length <= NAMED && <span class="quiet" aria-hidden="true">{duration(length)}</span>}
                 {parts.map(({ column, index }, place) => (
                   <span key={column.key} class="part" style={{ height: `${(value(row, index) / most) * HEIGHT}px`, background: namedPart(column.key, place) }} />
                 )).reverse()}
-                <span class="name">{number % every === 0 ? String(row[0]) : ""}</span>
+                <span class="name" aria-hidden="true">{number % every === 0 ? String(row[0]) : ""}</span>
               </>
             );
-            return onRow === undefined ? <div key={number} title={words}>{bar}</div> : <a key={number} href={onRow(from, from + length)} title={words} aria-label={name}>{bar}</a>;
+            return onRow === undefined ? <div key={number} title={words}>{bar}</div> : <a key={number} href={onRow(from, from + length)} title={words}>{bar}</a>;
           })}
         </div>
       </div>
