@@ -240,7 +240,7 @@ def test_flame_graphs_have_the_times_of_the_trace(
     assert f"{shown(tree['total_ns'], 'ns')} in samples" in seen["flame"]["text"]
     total = shown(data["places"][place]["total"], "ns")
     own = shown(data["places"][place]["own"], "ns")
-    assert f"prepare {total}, own {own}" in seen["flame-around"]["text"]
+    assert f"prepare\n{total}, own {own}" in seen["flame-around"]["text"]
     assert (
         sum(row["own_ns"] for row in tree["rows"] if row["function"] == "prepare")
         == data["places"][place]["own"]
@@ -276,13 +276,8 @@ def test_views_of_devices_and_ranks_are_those_of_the_command_line(hotspan_comman
         runs = server.api("runs")["runs"]
         rank = next(run["id"] for run in runs if run["run"] == RANKS.name)
         visits = [
-            visit("overview"),
-            visit("advice"),
-            visit("steps"),
-            visit("kernels"),
-            visit("copies"),
-            visit("gpu"),
-            visit("ranks", f"?run={rank}"),
+            *(visit(view, axe=False) for view in ("overview", "advice", "steps", "kernels", "copies", "gpu")),
+            visit("ranks", f"?run={rank}", axe=False),
         ]
         seen = look(server.address, visits)
         stats = {
