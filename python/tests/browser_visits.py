@@ -72,7 +72,7 @@ def make_small(picture: Path) -> None:
     """A page has few colours: with a palette it is a third of the size."""
     from PIL import Image
 
-    Image.open(picture).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(picture, optimize=True)
+    Image.open(picture).convert("RGB").quantize(200, dither=Image.Dither.NONE).save(picture, optimize=True)
 
 
 def number(server: ViewServer, file: str) -> int:

@@ -61,6 +61,7 @@ def test_trees_fold_with_the_arrow_keys(done: dict[str, Any]) -> None:
     modules = done["modules"]
     assert modules["folded"] == 1
     assert modules["open"] == modules["unfolded"] > 3
+    assert len(list(csv.DictReader(io.StringIO(modules["csv"])))) == modules["open"]
 
 
 def test_flame_graphs_are_searched_and_walked(done: dict[str, Any]) -> None:

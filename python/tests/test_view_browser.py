@@ -50,16 +50,11 @@ def visits_of(after: int, before: int, sampled: int, source: Path) -> Visits:
     ]
 
 
-def of_program(server: ViewServer, run: int) -> Visits:
-    """The flame graphs of the program's own functions, rather than of what Python does before it."""
-    data = server.api(f"run/{run}/flame")
-    places = [place["name"] for place in data["places"]]
-    node = data["place"].index(places.index("train"))
-    around = f"?run={run}&order=sandwich&function={places.index('prepare')}"
-    return [
-        pictured(visit("flame", f"?run={run}&node={node}", "flame-program")),
-        pictured(visit("flame", around, "flame-around")),
-    ]
+def around_prepare(server: ViewServer, run: int) -> dict[str, Any]:
+    """The sandwich of a function of the program."""
+    places = [place["name"] for place in server.api(f"run/{run}/flame")["places"]]
+    around = f"?run={run}&order=sandwich&search=prepare&function={places.index('prepare')}"
+    return pictured(visit("flame", around, "flame-sandwich-program", height=460))
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +68,7 @@ def seen(viewed_server: ViewServer, viewed_traces: Path) -> dict[str, Any]:
         pictured(visit("functions", f"{lines}&by=lines", "lines")),
         visit("source", f"{lines}&file={words}", "source-lines"),
         pictured(visit("quality", f"?run={runs[2]}", "quality-sampled")),
-        *of_program(viewed_server, runs[2]),
+        around_prepare(viewed_server, runs[2]),
     ]
     return look(viewed_server.address, [*visits_of(*runs, viewed_traces / "train.py"), *more])
 
@@ -240,7 +235,7 @@ def test_flame_graphs_have_the_times_of_the_trace(
     assert f"{shown(tree['total_ns'], 'ns')} in samples" in seen["flame"]["text"]
     total = shown(data["places"][place]["total"], "ns")
     own = shown(data["places"][place]["own"], "ns")
-    assert f"prepare\n{total}, own {own}" in seen["flame-around"]["text"]
+    assert f"prepare\n{total}, own {own}" in seen["flame-sandwich-program"]["text"]
     assert (
         sum(row["own_ns"] for row in tree["rows"] if row["function"] == "prepare")
         == data["places"][place]["own"]

@@ -36,12 +36,14 @@ def server(ranks: Path) -> Iterator[ViewServer]:
 
 
 def a_kernel(server: ViewServer, run: int) -> str:
-    """Where the timeline shows a step with one of its kernels chosen."""
-    step = server.api(f"run/{run}/timeline")["steps"][3]
+    """Where the timeline shows a step with one of its kernels chosen, its stream on top and nothing folded."""
+    info = server.api(f"run/{run}/timeline")
+    step = info["steps"][3]
     hit = server.api(f"run/{run}/search?text=flash_fprop&after={step['begin']}")["hit"]
-    length = step["end"] - step["begin"]
-    begin, end = hit["begin"] - length // 8, hit["begin"] + length // 8
-    return f"&from={begin}&to={end}&span={hit['span']}"
+    begin, end = hit["begin"] - 900_000, hit["begin"] + 900_000
+    groups = list(dict.fromkeys(track["process"] for track in info["tracks"]))
+    closed = ",".join(str(place) for place, group in enumerate(groups) if group in ("Memory", "-1"))
+    return f"&from={begin}&to={end}&span={hit['span']}&pin={hit['track']}&fold=&close={closed}"
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +53,8 @@ def seen(server: ViewServer) -> dict[str, Any]:
     here = f"?run={run}"
     first = next(known["id"] for known in server.api("runs")["runs"] if known["run"] == "job")
     visits = [
-        pictured(visit("overview", here)),
-        pictured(visit("overview", here, "overview-dark", axe=False, phone=False), dark=True),
+        pictured(visit("overview", here, height=1000)),
+        pictured(visit("overview", here, "overview-dark", axe=False, phone=False, height=1000), dark=True),
         pictured(visit("advice", here)),
         pictured(visit("timeline", f"{here}{a_kernel(server, run)}", "timeline-device")),
         pictured(visit("steps", here)),
@@ -64,7 +66,7 @@ def seen(server: ViewServer) -> dict[str, Any]:
         pictured(visit("gpu", here)),
         pictured(visit("functions", here, axe=False)),
         pictured(visit("memory", here, axe=False)),
-        visit("flame", here, axe=False),
+        pictured(visit("flame", here, axe=False)),
         visit("quality", here, axe=False),
         visit("overview", f"?run={first}", "overview-rank", axe=False),
         visit("steps", f"?run={first}", "steps-rank", axe=False),

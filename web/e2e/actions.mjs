@@ -43,7 +43,10 @@ async function modules() {
   const folded = (await first()).length;
   await page.keyboard.press("ArrowRight");
   await page.waitForSelector("tr[aria-expanded=true]");
-  return { open: open_rows, folded, unfolded: (await first()).length };
+  await page.click("text=Copy as CSV");
+  await page.waitForSelector("text=Copied");
+  const csv = await page.evaluate(() => navigator.clipboard.readText());
+  return { open: open_rows, folded, unfolded: (await first()).length, csv };
 }
 
 async function flame() {
@@ -100,6 +103,10 @@ async function source() {
 async function keys() {
   await show(page, address, "overview", `?run=${recorded}`);
   await page.keyboard.press("5");
+  await page.waitForFunction(() => location.hash.startsWith("#/operators"));
+  await page.keyboard.press("]");
+  await page.waitForFunction(() => location.hash.startsWith("#/kernels"));
+  await page.keyboard.press("[");
   await page.waitForFunction(() => location.hash.startsWith("#/operators"));
   await settled(page);
   await page.waitForSelector("section.table input[type=search]");

@@ -1,5 +1,5 @@
 // Visits views as a plan says and prints what it saw as JSON; python/tests/test_view_browser.py judges it.
-// Usage: node e2e/views.mjs ADDRESS < PLAN, where PLAN is {"offline": false, "visits": [{"name", "view", "parameters", "axe", "phone", "picture"}]}
+// Usage: node e2e/views.mjs ADDRESS < PLAN, where PLAN is {"offline": false, "visits": [{"name", "view", "parameters", "axe", "phone", "picture", "dark", "height"}]}
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { open, show } from "./browser.mjs";
@@ -41,8 +41,10 @@ for (const visit of plan.visits) {
   }
   if (visit.picture) {
     if (visit.dark) await page.emulateMedia({ colorScheme: "dark" });
+    if (visit.height !== undefined) await page.setViewportSize({ width: 1280, height: visit.height });
     await page.waitForTimeout(300);
     await page.screenshot({ path: visit.picture });
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.emulateMedia({ colorScheme: "light" });
   }
 }

@@ -73,13 +73,14 @@ function usePlace() {
   return place;
 }
 
-/** Keys 1 to 9 choose a view; `/` goes to the first search field. */
-function useKeys(choose: (view: string) => void) {
+/** Keys 1 to 9 choose a view, `[` and `]` the one before and after; `/` goes to the first search field. */
+function useKeys(now: View, choose: (view: string) => void) {
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       const writing = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
       if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
-      const view = /^[1-9]$/.test(event.key) ? VIEWS[Number(event.key) - 1] : undefined;
+      const beside = { "[": -1, "]": 1 }[event.key];
+      const view = beside !== undefined ? VIEWS.at((VIEWS.indexOf(now) + beside) % VIEWS.length) : /^[1-9]$/.test(event.key) ? VIEWS[Number(event.key) - 1] : undefined;
       if (view !== undefined) choose(view.name);
       if (event.key === "/") {
         event.preventDefault();
@@ -109,7 +110,7 @@ function Shown(props: { list: RunList }) {
   const run = wanted ?? runs[0];
   const view = VIEWS.find((known) => known.name === place.view) ?? VIEWS[0];
   const choose = (name: string) => go(name, run === undefined ? {} : { run: String(run.id) });
-  useKeys(choose);
+  useKeys(view, choose);
   useEffect(() => {
     document.title = run === undefined ? "hotspan" : `${view.title} – ${run.file} – hotspan`;
   }, [view, run]);

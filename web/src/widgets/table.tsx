@@ -2,10 +2,10 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { csv } from "../base/csv";
 import { meaning } from "../base/glossary";
 import { shown } from "../base/units";
 import type { Cell, TableData } from "../data/api";
+import { CopyButton } from "./copy_button";
 import { Swatch } from "./swatch";
 
 const STEP = 200;
@@ -38,8 +38,8 @@ interface Properties {
 /** Columns that say by how much something changed: more is worse. */
 const CHANGES = ["change", "change_percent"];
 
-function tone(key: string | undefined, cell: Cell): string {
-  if (key === undefined || !CHANGES.includes(key) || typeof cell !== "number" || cell === 0) return "";
+function tone(key: string, cell: Cell, verdict: Cell | undefined): string {
+  if (!CHANGES.includes(key) || typeof cell !== "number" || cell === 0 || verdict === "noise") return "";
   return cell > 0 ? " worse" : " better";
 }
 
@@ -54,7 +54,6 @@ export function Table(props: Properties) {
   const [own, setOwn] = useState<Sorting | null>(null);
   const [ownFilter, setOwnFilter] = useState("");
   const [limit, setLimit] = useState(STEP);
-  const [copied, setCopied] = useState(false);
   const sorting = props.onSort === undefined ? own : (props.sorting ?? null);
   const filter = props.onFilter === undefined ? ownFilter : (props.filter ?? "");
   const rows = useMemo(() => {
@@ -76,15 +75,11 @@ export function Table(props: Properties) {
       }),
     [table],
   );
+  const verdict = table.columns.findIndex((column) => column.key === "verdict");
   const units = useMemo(() => new Map(table.rows.map((row, place) => [row, table.units[place] ?? ""])), [table]);
   const sort = (key: string, numeric: boolean) => {
     const next = { key, down: sorting?.key === key ? !sorting.down : numeric };
     (props.onSort ?? setOwn)(next);
-  };
-  const copy = async () => {
-    await navigator.clipboard.writeText(csv(table.columns.map((column) => column.key), rows));
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
   };
   return (
     <section class="table">
@@ -94,7 +89,7 @@ export function Table(props: Properties) {
           {rows.length === table.rows.length ? `${rows.length} ${rows.length === 1 ? "row" : "rows"}` : `${rows.length} of ${table.rows.length} rows`}
         </span>
         {(props.onFilter !== undefined || table.rows.length > FEW) && <input type="search" placeholder="Filter" aria-label={`Filter ${table.title}`} value={filter} onInput={(event) => (props.onFilter ?? setOwnFilter)(event.currentTarget.value)} />}
-        <button type="button" onClick={() => void copy()}>{copied ? "Copied" : "Copy as CSV"}</button>
+        <CopyButton columns={table.columns} rows={rows} />
       </header>
       {props.lead}
       <div class="scroll" tabIndex={0} role="region" aria-label={table.title}>
@@ -120,7 +115,7 @@ export function Table(props: Properties) {
                   const most = largest[place] ?? 0;
                   const share = most > 0 && typeof cell === "number" ? Math.max(0, (cell / most) * 100) : 0;
                   return (
-                    <td key={place} class={column?.numeric === true ? `number${tone(column.key, cell)}` : ""} title={typeof cell === "string" && cell.length > 60 ? cell : undefined} style={share > 0 ? { backgroundSize: `${share}% 100%` } : undefined}>
+                    <td key={place} class={column?.numeric === true ? `number${tone(column.key, cell, row[verdict])}` : ""} title={typeof cell === "string" && cell.length > 60 ? cell : undefined} style={share > 0 ? { backgroundSize: `${share}% 100%` } : undefined}>
                       {props.swatch?.place === place && <Swatch colour={props.swatch.colour(row)} />}
                       {text}
                     </td>

@@ -36,7 +36,9 @@ export function TopChart({ table, column, count, names = [], onCount }: Properti
   const named = names.map((key) => table.columns.findIndex((known) => known.key === key)).filter((known) => known >= 0);
   if (named.length === 0) named.push(table.columns.findIndex((known) => !known.numeric));
   if (shape === undefined || named[0] === -1) return null;
-  const nameOf = (row: readonly Cell[]) => named.map((known) => String(row[known] ?? "")).filter((word) => !["", "~", "0"].includes(word)).join(" ");
+  const word = (row: readonly Cell[], known: number) => (table.columns[known]?.key === "file" ? String(row[known] ?? "").replace(/^.*[\\/]/, "") : String(row[known] ?? ""));
+  // What has no file has no line either.
+  const nameOf = (row: readonly Cell[]) => named.map((known) => word(row, known)).filter((known) => !["", "~", "0"].includes(known)).join(" ").replace(/(\.py) (\d+)$/, "$1:$2");
   const rows = table.rows.toSorted((left, right) => value(right[place]) - value(left[place])).slice(0, count).filter((row) => value(row[place]) > 0);
   const largest = Math.max(1, value(rows[0]?.[place]));
   if (rows.length < 2) return null;

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { shown } from "../base/units";
 import type { Cell, TableData } from "../data/api";
+import { CopyButton } from "./copy_button";
 
 interface Properties {
   table: TableData;
@@ -59,6 +60,7 @@ export function TreeTable({ table, depth, filter, onFilter }: Properties) {
         <input type="search" placeholder="Filter" aria-label={`Filter ${table.title}`} value={filter} onInput={(event) => onFilter(event.currentTarget.value)} />
         <button type="button" onClick={() => setClosed(new Set(table.rows.flatMap((row, place) => (deep(table.rows[place + 1]) > deep(row) ? [place] : []))))}>Fold all</button>
         <button type="button" onClick={() => setClosed(new Set())}>Unfold all</button>
+        <CopyButton columns={table.columns} rows={visible.map((place) => table.rows[place] ?? [])} />
       </header>
       <div class="scroll" tabIndex={0} role="region" aria-label={table.title}>
         <table role="treegrid" aria-label={table.title}>
