@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -358,3 +359,19 @@ def test_names_that_are_markup_are_text_in_every_view(
 )
 def test_pictures_of_the_documentation_are_small(picture: Path) -> None:
     assert picture.stat().st_size < LARGEST_PICTURE
+
+
+def test_the_documentation_has_a_picture_of_every_view() -> None:
+    text = (REPOSITORY / "docs/view.md").read_text()
+    views = re.findall(r'title: "([^"]+)",\s+Component', (REPOSITORY / "web/src/application.tsx").read_text())
+    assert len(views) == 16
+    pictures = re.findall(r"### ([^\n]+)\n\n!\[[^\]]+\]\((images/[^)]+)\)", text)
+    assert {"Overview", *(title for title, _ in pictures)} >= set(views)
+    named = {picture for _, picture in pictures} | set(re.findall(r"\]\((images/[^)]+)\)", text))
+    named |= {
+        path.removeprefix("docs/")
+        for path in re.findall(r'src="([^"]+)"', (REPOSITORY / "README.md").read_text())
+    }
+    assert {
+        str(path.relative_to(REPOSITORY / "docs")) for path in (REPOSITORY / "docs/images").iterdir()
+    } == named

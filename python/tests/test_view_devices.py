@@ -36,14 +36,14 @@ def server(ranks: Path) -> Iterator[ViewServer]:
 
 
 def a_kernel(server: ViewServer, run: int) -> str:
-    """Where the timeline shows a step with one of its kernels chosen, its stream on top and nothing folded."""
+    """Where the timeline shows a step with one of the kernels of its backward pass chosen."""
     info = server.api(f"run/{run}/timeline")
     step = info["steps"][3]
-    hit = server.api(f"run/{run}/search?text=flash_fprop&after={step['begin']}")["hit"]
+    hit = server.api(f"run/{run}/search?text=flash_bprop&after={step['begin']}")["hit"]
     begin, end = hit["begin"] - 900_000, hit["begin"] + 900_000
     groups = list(dict.fromkeys(track["process"] for track in info["tracks"]))
     closed = ",".join(str(place) for place, group in enumerate(groups) if group in ("Memory", "-1"))
-    return f"&from={begin}&to={end}&span={hit['span']}&pin={hit['track']}&fold=&close={closed}"
+    return f"&from={begin}&to={end}&span={hit['span']}&close={closed}"
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def test_memory_of_the_device_is_that_of_the_command_line(
 
 def test_the_timeline_names_the_chosen_kernel(seen: dict[str, Any], hotspan_command: Command) -> None:
     kernels = printed(hotspan_command, "stats", H200, "--by", "kernel", "--limit", 0)[0]["rows"]
-    name = next(row["name"] for row in kernels if "flash_fprop" in row["name"])
+    name = next(row["name"] for row in kernels if "flash_bprop" in row["name"])
     assert name in seen["timeline-device"]["text"]
     assert "launched by" in seen["timeline-device"]["text"]
 

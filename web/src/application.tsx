@@ -74,13 +74,15 @@ function usePlace() {
 }
 
 /** Keys 1 to 9 choose a view, `[` and `]` the one before and after; `/` goes to the first search field. */
-function useKeys(now: View, choose: (view: string) => void) {
+function useKeys(choose: (view: string) => void) {
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       const writing = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
       if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
       const beside = { "[": -1, "]": 1 }[event.key];
-      const view = beside !== undefined ? VIEWS.at((VIEWS.indexOf(now) + beside) % VIEWS.length) : /^[1-9]$/.test(event.key) ? VIEWS[Number(event.key) - 1] : undefined;
+      // The address, not what is drawn: keys may come faster than views.
+      const now = Math.max(0, VIEWS.findIndex((known) => known.name === read().view));
+      const view = beside !== undefined ? VIEWS.at((now + beside) % VIEWS.length) : /^[1-9]$/.test(event.key) ? VIEWS[Number(event.key) - 1] : undefined;
       if (view !== undefined) choose(view.name);
       if (event.key === "/") {
         event.preventDefault();
@@ -110,7 +112,7 @@ function Shown(props: { list: RunList }) {
   const run = wanted ?? runs[0];
   const view = VIEWS.find((known) => known.name === place.view) ?? VIEWS[0];
   const choose = (name: string) => go(name, run === undefined ? {} : { run: String(run.id) });
-  useKeys(view, choose);
+  useKeys(choose);
   useEffect(() => {
     document.title = run === undefined ? "hotspan" : `${view.title} – ${run.file} – hotspan`;
   }, [view, run]);

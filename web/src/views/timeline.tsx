@@ -243,7 +243,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
           </div>
         )}
       </div>
-      {asked !== null && <Answer loaded={details}>{(value) => <SpanCard details={value} onLink={follow} onCaller={(caller) => follow({ ...caller, track: value.track_id, depth: 0 })} onClose={letGo} />}</Answer>}
+      {asked !== null && <Answer loaded={details}>{(value) => <SpanCard details={value} to={props.to} onLink={follow} onCaller={(caller) => follow({ ...caller, track: value.track_id, depth: 0 })} onClose={letGo} />}</Answer>}
       {selected !== null && <RangeTables run={run.id} range={selected} table={parameters["table"] ?? "all"} onTable={(table) => props.change({ table }, false)} onClose={() => select(null)} />}
       <TrackList tracks={info.tracks} arrangement={arrangement} onFold={fold} onClose={close} onPin={pin} onGo={(track) => stage.current?.reach(track)} />
       {help && <KeyHelp onClose={() => setHelp(false)} />}

@@ -3,7 +3,11 @@
 import { duration } from "../base/units";
 import type { Caller, Link, SpanDetails } from "../data/api";
 
+type To = (view: string, parameters: Record<string, string>) => string;
+
 interface Properties {
+  /** The address of another view. */
+  to: To;
   details: SpanDetails;
   onLink: (link: Link) => void;
   onCaller: (caller: Caller) => void;
@@ -38,14 +42,21 @@ export function SpanCard(props: Properties) {
         ])}
         {args.map((arg) => [<dt key={`${arg.key} key`}>{arg.key}</dt>, <dd key={arg.key}>{arg.value}</dd>])}
       </dl>
-      {details.stack.length > 0 && <Callers title="Inside of" callers={details.stack} onCaller={props.onCaller} />}
-      {details.sampled.length > 0 && <Callers title="Sampled stack" callers={details.sampled} onCaller={props.onCaller} />}
+      {details.stack.length > 0 && <Callers title="Inside of" callers={details.stack} onCaller={props.onCaller} to={props.to} />}
+      {details.sampled.length > 0 && <Callers title="Sampled stack" callers={details.sampled} onCaller={props.onCaller} to={props.to} />}
     </section>
   );
 }
 
+/** A file and a line; those that say where the file is lead to its source. */
+function Place({ place, to }: { place: string; to: To }) {
+  const [, file, line] = /^(\/.*\.py):(\d+)$/.exec(place) ?? [];
+  if (file === undefined || line === undefined) return <code>{place}</code>;
+  return <a href={to("source", { file, line })}><code>{place}</code></a>;
+}
+
 /** The innermost first, as one reads a stack to find who is to blame. */
-function Callers(props: { title: string; callers: readonly Caller[]; onCaller: (caller: Caller) => void }) {
+function Callers(props: { title: string; callers: readonly Caller[]; onCaller: (caller: Caller) => void; to: To }) {
   return (
     <>
       <h3>{props.title}</h3>
@@ -53,7 +64,8 @@ function Callers(props: { title: string; callers: readonly Caller[]; onCaller: (
         {props.callers.toReversed().map((caller, place) => (
           <li key={place}>
             {caller.span < 0 ? caller.name : <button type="button" onClick={() => props.onCaller(caller)}>{caller.name}</button>}
-            {caller.place !== "" && <code> {caller.place}</code>}
+            {" "}
+            <Place place={caller.place} to={props.to} />
           </li>
         ))}
       </ol>
