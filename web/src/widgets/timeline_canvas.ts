@@ -175,7 +175,8 @@ export class Painter {
       const colour = colours[look[place] ?? 0] ?? 0;
       if (right - left <= 1) {
         row[left] = colour;
-        continue;
+        // What goes on in the next tile is long, and has its name here.
+        if (ends <= part.to) continue;
       }
       // A gap tells neighbours apart.
       if (right - left > 3 && ends <= part.to) right -= 1;
