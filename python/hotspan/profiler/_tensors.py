@@ -2,6 +2,7 @@
 
 Hooks that torch calls around every model and every optimizer step look at tensors' addresses, never at their values,
 and leave the rest to the analysis (``trace.memory_timeline()``). They are in place only while memory is recorded.
+Parameters and optimizer states mostly stay where they are: those of an optimizer are told again when one has moved.
 """
 
 from __future__ import annotations
@@ -35,9 +36,13 @@ class TensorMarks:
     def __init__(self, clock: Callable[[], int]) -> None:
         self.marks: list[Mark] = []
         self._clock = clock
-        # Modules that were called by the program, and modules that are part of one of those.
+        # Modules that were called by the program, and modules that are part of one of those, by their identity.
         self._models: weakref.WeakSet[nn.Module] = weakref.WeakSet()
-        self._parts: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        self._parts: dict[int, weakref.ref[nn.Module]] = {}
+        # Where an optimizer's parameters and states were when they were told.
+        self._told: dict[str, weakref.WeakKeyDictionary[Optimizer, list[int]]] = {
+            role: weakref.WeakKeyDictionary() for role in ("parameter", "optimizer_state")
+        }
         self._handles: list[Any] = [
             ForwardHooks(self._enter, self._leave),
             register_optimizer_step_pre_hook(self._before_step),
@@ -62,14 +67,29 @@ class TensorMarks:
         if blocks:
             self.marks.append((self._clock(), threading.get_native_id(), role, blocks))
 
+    def _mark_moved(self, role: str, optimizer: Optimizer, tensors: list[Any]) -> None:
+        """Mark an optimizer's tensors, unless all are where they were."""
+        try:
+            addresses = [tensor.data_ptr() for tensor in tensors]
+        except Exception:
+            addresses = []  # tensors without memory of their own
+        if addresses and self._told[role].get(optimizer) == addresses:
+            return
+        self._told[role][optimizer] = addresses
+        self._mark(role, tensors)
+
+    def _is_part(self, module: nn.Module) -> bool:
+        known = self._parts.get(id(module))
+        return known is not None and known() is module
+
     def _enter(self, module: nn.Module, inputs: Any) -> None:
-        if module in self._parts:
+        if self._is_part(module):
             return
         if module in self._models:
             self._mark("gradient", _gradients(module.parameters()))
         else:
             self._models.add(module)
-            self._parts.update(part for part in module.modules() if part is not module)
+            self._parts |= {id(part): weakref.ref(part) for part in module.modules() if part is not module}
             self._mark("parameter", module.parameters())
             self._mark("buffer", module.buffers())
             self._mark("gradient", _gradients(module.parameters()))
@@ -77,21 +97,21 @@ class TensorMarks:
         self.marks.append((self._clock(), threading.get_native_id(), "forward_begin", []))
 
     def _leave(self, module: nn.Module) -> None:
-        if module in self._models and module not in self._parts:
+        if not self._is_part(module) and module in self._models:
             self.marks.append((self._clock(), threading.get_native_id(), "forward_end", []))
 
     def _before_step(self, optimizer: Optimizer, *_arguments: Any) -> None:
         if torch.compiler.is_compiling():
             return
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        self._mark("parameter", parameters)
+        self._mark_moved("parameter", optimizer, parameters)
         self._mark("gradient", _gradients(parameters))
-        self._mark("optimizer_state", _tensors(list(optimizer.state.values())))
+        self._mark_moved("optimizer_state", optimizer, _states(optimizer))
 
     def _after_step(self, optimizer: Optimizer, *_arguments: Any) -> None:
         if torch.compiler.is_compiling():
             return
-        self._mark("optimizer_state", _tensors(list(optimizer.state.values())))
+        self._mark_moved("optimizer_state", optimizer, _states(optimizer))
 
 
 def block_of(tensor: Any) -> tuple[int, int, int, int] | None:
@@ -109,6 +129,14 @@ def block_of(tensor: Any) -> tuple[int, int, int, int] | None:
     except Exception:
         # Sparse, fake and other tensors without memory of their own. Whatever they raise is not the program's fault.
         return None
+
+
+def _states(optimizer: Optimizer) -> list[Any]:
+    states = list(optimizer.state.values())
+    flat = [value for state in states if isinstance(state, dict) for value in state.values()]
+    if len(states) and all(isinstance(value, torch.Tensor) for value in flat):
+        return flat
+    return list(_tensors(states))
 
 
 def _gradients(parameters: Iterable[Any]) -> list[Any]:
