@@ -5,7 +5,7 @@ use arrow_array::StructArray;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 
-use crate::args::build::GrowingColumn;
+use crate::args::growing::GrowingColumn;
 use crate::builder::TraceBuilder;
 use crate::file::check::Check;
 use crate::file::columns::{Checked, Chunk, Damaged, Segments, cells, optional, piece, text};
