@@ -12,6 +12,7 @@ use crate::file::columns::{Checked, Chunk, Damaged, Segments, cells, optional, p
 use crate::ids::StringId;
 use crate::losses::{Loss, Losses};
 use crate::metadata::Source;
+use crate::table::Growing;
 
 /// All chunks accepted so far.
 #[derive(Debug, Default)]

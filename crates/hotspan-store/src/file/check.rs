@@ -13,6 +13,7 @@ use crate::file::chunk::NO_STRING;
 use crate::file::columns::{Checked, Chunk, Damaged, cells, optional};
 use crate::ids::{FrameId, Ident, LayoutId, ProcessId, StackId, StringId};
 use crate::profile::{FrameKind, SampleState};
+use crate::table::Growing;
 use crate::trace::{Process, Track};
 
 /// What a chunk adds beyond plain copies of columns, checked.

@@ -9,7 +9,7 @@ use super::{
     StacksBuilder,
 };
 use crate::ids::{FrameId, StackId, StringId};
-use crate::table::Cell;
+use crate::table::{Cell, Growing};
 
 /// The profile tables while they grow. Frames and stacks stay when rows are taken out to be written, so that ids go on.
 #[derive(Clone, Debug, Default)]
