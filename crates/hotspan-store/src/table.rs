@@ -70,6 +70,26 @@ plain_cells! {
     u8, UInt8Type;
 }
 
+/// Declares how the variants of an enum are stored: by their own numbers, of which unknown ones mean the last.
+macro_rules! codes {
+    ($($name:ident { $($code:literal => $variant:ident,)* _ => $other:ident })*) => {$(
+        impl $crate::table::Cell for $name {
+            type Native = u8;
+            type Arrow = arrow_array::types::UInt8Type;
+            fn to_native(self) -> u8 {
+                self as u8
+            }
+            fn from_native(native: u8) -> Self {
+                match native {
+                    $($code => Self::$variant,)*
+                    _ => Self::$other,
+                }
+            }
+        }
+    )*};
+}
+pub(crate) use codes;
+
 /// A table that grows: every way in and out of it.
 pub(crate) trait Growing {
     /// A row, as a tuple of its cells.

@@ -1,7 +1,7 @@
 //! The rows of the profile tables, one type for each.
 
 use crate::ids::{FrameId, StackId, StringId, TrackId};
-use crate::table::Cell;
+use crate::table::codes;
 use crate::units::{Bytes, Duration, Timestamp};
 
 /// What kind of code a frame is.
@@ -30,24 +30,6 @@ pub enum SampleState {
     Sleep,
     /// Waiting for something else.
     Waiting,
-}
-
-macro_rules! codes {
-    ($($name:ident { $($code:literal => $variant:ident,)* _ => $other:ident })*) => {$(
-        impl Cell for $name {
-            type Native = u8;
-            type Arrow = arrow_array::types::UInt8Type;
-            fn to_native(self) -> u8 {
-                self as u8
-            }
-            fn from_native(native: u8) -> Self {
-                match native {
-                    $($code => Self::$variant,)*
-                    _ => Self::$other,
-                }
-            }
-        }
-    )*};
 }
 
 codes! {
@@ -134,6 +116,7 @@ pub struct LineRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Cell;
 
     #[test]
     fn codes_survive() {
