@@ -4,6 +4,8 @@
 mod build;
 mod rows;
 
+use hashbrown::HashMap;
+
 use crate::ids::{FrameId, StackId, StringId, TrackId};
 use crate::table::{Cell, table};
 use crate::units::{Bytes, Duration, Timestamp};
@@ -69,6 +71,14 @@ impl Frames {
             first_line: self.first_line[index],
             kind: FrameKind::from_native(self.kind[index]),
         }
+    }
+
+    /// For each frame the first that is the same by `key`, which may leave out what tells frames apart.
+    #[must_use]
+    pub fn firsts_by(&self, key: impl Fn(FrameRow) -> FrameRow) -> Vec<FrameId> {
+        let mut firsts: HashMap<FrameRow, FrameId> = HashMap::new();
+        let rows = self.rows().enumerate();
+        rows.map(|(index, row)| *firsts.entry(key(row)).or_insert(FrameId::at(index))).collect()
     }
 
     /// All frames, in id order.
