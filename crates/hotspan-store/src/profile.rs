@@ -7,7 +7,7 @@ mod rows;
 use hashbrown::HashMap;
 
 use crate::ids::{FrameId, StackId, StringId, TrackId};
-use crate::table::{Cell, table};
+use crate::table::{Frozen, table};
 use crate::units::{Bytes, Duration, Timestamp};
 
 pub(crate) use build::ProfileBuilder;
@@ -63,14 +63,8 @@ impl Frames {
     /// The frame of an id.
     #[must_use]
     pub fn row(&self, id: FrameId) -> FrameRow {
-        let index = id.index();
-        FrameRow {
-            name: StringId(self.name[index]),
-            file: StringId(self.file[index]),
-            line: self.line[index],
-            first_line: self.first_line[index],
-            kind: FrameKind::from_native(self.kind[index]),
-        }
+        let (name, file, line, first_line, kind) = self.cells(id.index());
+        FrameRow { name, file, line, first_line, kind }
     }
 
     /// For each frame the first that is the same by `key`, which may leave out what tells frames apart.
@@ -111,14 +105,8 @@ impl Samples {
     /// Row `index`.
     #[must_use]
     pub fn row(&self, index: usize) -> SampleRow {
-        SampleRow {
-            time: Timestamp(self.time[index]),
-            track: TrackId(self.track[index]),
-            stack: StackId(self.stack[index]),
-            weight: Duration(self.weight[index]),
-            state: SampleState::from_native(self.state[index]),
-            gil: self.gil[index] != 0,
-        }
+        let (time, track, stack, weight, state, gil) = self.cells(index);
+        SampleRow { time, track, stack, weight, state, gil: gil != 0 }
     }
 
     /// All samples, in the order they were taken.
@@ -131,14 +119,8 @@ impl CallStats {
     /// Row `index`.
     #[must_use]
     pub fn row(&self, index: usize) -> CallRow {
-        CallRow {
-            caller: FrameId(self.caller[index]),
-            callee: FrameId(self.callee[index]),
-            calls: self.calls[index],
-            primitive_calls: self.primitive_calls[index],
-            self_time: Duration(self.self_time[index]),
-            total_time: Duration(self.total_time[index]),
-        }
+        let (caller, callee, calls, primitive_calls, self_time, total_time) = self.cells(index);
+        CallRow { caller, callee, calls, primitive_calls, self_time, total_time }
     }
 
     /// All rows.
@@ -151,14 +133,8 @@ impl LineStats {
     /// Row `index`.
     #[must_use]
     pub fn row(&self, index: usize) -> LineRow {
-        LineRow {
-            function: FrameId(self.function[index]),
-            line: self.line[index],
-            hits: self.hits[index],
-            time: Duration(self.time[index]),
-            memory: Bytes(self.memory[index]),
-            increment: Bytes(self.increment[index]),
-        }
+        let (function, line, hits, time, memory, increment) = self.cells(index);
+        LineRow { function, line, hits, time, memory, increment }
     }
 
     /// All rows.

@@ -99,6 +99,8 @@ pub(crate) trait Growing {
 
     fn push(&mut self, row: Self::Row);
 
+    fn row(&self, index: usize) -> Self::Row;
+
     /// Freezes the columns; their memory moves, it is not copied.
     fn finish(self) -> Self::Frozen;
 
@@ -114,8 +116,13 @@ pub(crate) trait Growing {
     fn extend_from_arrow(&mut self, rows: &arrow_array::StructArray) -> Option<()>;
 }
 
-/// A frozen table that rows can be chosen from.
-pub(crate) trait Gather {
+/// A frozen table: its rows, one or several.
+pub(crate) trait Frozen {
+    /// A row, as a tuple of its cells.
+    type Row;
+
+    fn cells(&self, index: usize) -> Self::Row;
+
     /// A copy of these rows.
     fn gather(&self, rows: &[usize]) -> Self;
 }
@@ -149,6 +156,10 @@ macro_rules! table {
                 $(self.$column.push($crate::table::Cell::to_native($column));)*
             }
 
+            fn row(&self, index: usize) -> Self::Row {
+                ($(<$cell as $crate::table::Cell>::from_native(self.$column[index]),)*)
+            }
+
             fn finish(self) -> $table {
                 $(let mut $column = self.$column; $column.shrink_to_fit();)*
                 $table { $($column: $column.into(),)* }
@@ -177,7 +188,13 @@ macro_rules! table {
             }
         }
 
-        impl $crate::table::Gather for $table {
+        impl $crate::table::Frozen for $table {
+            type Row = ($($cell,)*);
+
+            fn cells(&self, index: usize) -> Self::Row {
+                ($(<$cell as $crate::table::Cell>::from_native(self.$column[index]),)*)
+            }
+
             fn gather(&self, rows: &[usize]) -> Self {
                 Self { $($column: rows.iter().map(|&row| self.$column[row]).collect::<Vec<_>>().into(),)* }
             }

@@ -5,11 +5,10 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::{
-    CallStatsBuilder, FrameKind, FrameRow, FramesBuilder, LineStatsBuilder, Profile, SamplesBuilder,
-    StacksBuilder,
+    CallStatsBuilder, FrameRow, FramesBuilder, LineStatsBuilder, Profile, SamplesBuilder, StacksBuilder,
 };
-use crate::ids::{FrameId, StackId, StringId};
-use crate::table::{Cell, Growing};
+use crate::ids::{FrameId, StackId};
+use crate::table::Growing;
 
 /// The profile tables while they grow. Frames and stacks stay when rows are taken out to be written, so that ids go on.
 #[derive(Clone, Debug, Default)]
@@ -29,12 +28,13 @@ pub(crate) struct ProfileBuilder {
 impl ProfileBuilder {
     pub(crate) fn frame(&mut self, row: FrameRow) -> FrameId {
         let (frames, hasher) = (&mut self.frames, &self.hasher);
-        let hash = hasher.hash_one(row);
-        if let Some(&known) = self.frame_ids.find(hash, |&known| frames.row(known as usize) == row) {
+        let cells = (row.name, row.file, row.line, row.first_line, row.kind);
+        let hash = hasher.hash_one(cells);
+        if let Some(&known) = self.frame_ids.find(hash, |&known| frames.row(known as usize) == cells) {
             return FrameId(known);
         }
         let id = frames.len() as u32;
-        frames.push((row.name, row.file, row.line, row.first_line, row.kind));
+        frames.push(cells);
         self.frame_ids.insert_unique(hash, id, |&known| hasher.hash_one(frames.row(known as usize)));
         FrameId(id)
     }
@@ -98,27 +98,11 @@ impl ProfileBuilder {
     }
 }
 
-impl FramesBuilder {
-    fn row(&self, index: usize) -> FrameRow {
-        FrameRow {
-            name: StringId(self.name[index]),
-            file: StringId(self.file[index]),
-            line: self.line[index],
-            first_line: self.first_line[index],
-            kind: FrameKind::from_native(self.kind[index]),
-        }
-    }
-}
-
-impl StacksBuilder {
-    fn row(&self, index: usize) -> (StackId, FrameId) {
-        (StackId(self.parent[index]), FrameId(self.frame[index]))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::StringId;
+    use crate::profile::FrameKind;
 
     #[test]
     fn equal_frames_and_stacks_share_an_id() {
