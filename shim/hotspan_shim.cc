@@ -6,69 +6,19 @@
 
 #include "inputs.h"
 #include "memory.h"
+#include "names.h"
 #include "recorder.h"
 
 #include <ATen/record_function.h>
 #include <c10/core/ScalarType.h>
 
 #include <cstring>
-#include <string>
 
 namespace {
 
 constexpr auto kUserScope = static_cast<uint8_t>(at::RecordScope::USER_SCOPE);
-constexpr size_t kLongestName = 1 << 20;
-// Below this many free bytes a chunk counts as full.
-constexpr uint64_t kRoom = 2048;
 // Inputs that need more than this are dropped, and counted.
 constexpr uint64_t kLargeRoom = 65536;
-
-// Writes a name that is not in its slot; 0: there is no room.
-__attribute__((noinline, cold)) uint32_t write_name(
-    HotspanThread *thread, HotspanNameSlot *slot, const char *text, size_t length, const at::RecordFunction &fn) noexcept {
-  std::string overload;
-  bool registered = false;
-  try {
-    if (auto operator_name = fn.operator_name()) {
-      overload = std::move(operator_name->overload_name);
-      registered = true;
-    }
-  } catch (...) {
-    // Out of memory: the name goes without.
-  }
-  const size_t bytes = (sizeof(HotspanBlock) + length + overload.size() + 7) & ~size_t{7};
-  if (!has_room(thread, bytes + kRoom)) return 0;
-  uint8_t *at = thread->blocks;
-  *reinterpret_cast<HotspanBlock *>(at) = {
-      static_cast<uint32_t>(bytes / 8), HOTSPAN_BLOCK_NAME, static_cast<uint32_t>(length),
-      static_cast<uint32_t>(overload.size())};
-  memcpy(at + sizeof(HotspanBlock), text, length);
-  memcpy(at + sizeof(HotspanBlock) + length, overload.data(), overload.size());
-  publish(thread->blocks, at + bytes);
-  *slot = {text, {}, hash_bytes(text, length), ++thread->name_count, registered, {}};
-  memcpy(slot->prefix, text, sizeof slot->prefix);
-  return slot->name;
-}
-
-__attribute__((noinline)) uint32_t find_text(
-    HotspanThread *thread, HotspanNameSlot *slot, const char *text, const at::RecordFunction &fn) noexcept {
-  const size_t length = strnlen(text, kLongestName);
-  if (slot->key == text && slot->hash == hash_bytes(text, length)) return slot->name;
-  return write_name(thread, slot, text, length, fn);
-}
-
-// An address alone does not identify a name: ranges reuse memory, so their text is compared. Operators can be
-// unregistered while recording, but seldom are: for them it is enough to compare the first bytes. Torch holds every name in
-// a std::string, which has room for 16 bytes however short the name is.
-inline uint32_t name_of(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
-  const char *text = fn.name();
-  const auto key = reinterpret_cast<uintptr_t>(text);
-  HotspanNameSlot *slot = &thread->names[(key >> 4 ^ key >> 12) % HOTSPAN_NAME_SLOTS];
-  uint64_t prefix[2];
-  memcpy(prefix, text, sizeof prefix);
-  const bool same = slot->key == text && prefix[0] == slot->prefix[0] && prefix[1] == slot->prefix[1];
-  return HOTSPAN_LIKELY(same && slot->registered) ? slot->name : find_text(thread, slot, text, fn);
-}
 
 // Encodes the inputs, or finds the same ones written before: shapes repeat, so most operators write nothing.
 __attribute__((noinline)) uint32_t inputs_of(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
@@ -190,6 +140,7 @@ int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint
     with_ticks = (flags & HOTSPAN_FLAG_TICKS) != 0;
     with_memory.store((flags & HOTSPAN_FLAG_MEMORY) != 0, std::memory_order_relaxed);
     running_session.store(session, std::memory_order_release);
+    listen_to_registrations();
     // Callbacks are registered once and switched on and off: torch allows that at any time, but not removal.
     at::CallbackHandle &handle = with_inputs ? inputs_handle : plain_handle;
     if (handle == at::INVALID_CALLBACK_HANDLE) {

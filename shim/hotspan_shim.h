@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a struct or a function of this file changes. */
-#define HOTSPAN_ABI 1
+#define HOTSPAN_ABI 2
 
 /* Values of `kind` beside those of at::RecordScope (0 to 9). */
 #define HOTSPAN_KIND_ASYNC 0x40 /* added to the scope of a range that ended as an asynchronous one */
@@ -82,19 +82,23 @@ enum {
 };
 #define HOTSPAN_INPUT_FLAG 1
 
-#define HOTSPAN_NAME_SLOTS 256
+#define HOTSPAN_NAME_SLOTS 1024
+#define HOTSPAN_TEXT_SLOTS 512
 #define HOTSPAN_INPUT_SLOTS 512
 
 /* What was written before, so that it need not be written again. Blocks are named by number and compared by hash: the
  * chunk they are in may be gone already when a thread is late to learn that recording has stopped. */
 typedef struct HotspanNameSlot {
-  const char *key;     /* where torch has the name */
-  uint64_t prefix[2];  /* its first bytes */
-  uint64_t hash;       /* of all of it */
+  const char *key; /* where torch has the name of an operator */
   uint32_t name;
-  uint32_t registered; /* 1: the name of an operator, 0: text that torch may overwrite */
-  uint64_t unused[3];
+  uint32_t unused;
 } HotspanNameSlot;
+
+typedef struct HotspanTextSlot {
+  uint64_t hash; /* of a name, its overload, and whether it is an operator's */
+  uint32_t name; /* 0: none */
+  uint32_t unused;
+} HotspanTextSlot;
 
 typedef struct HotspanInputSlot {
   uint64_t hash;
@@ -111,7 +115,10 @@ typedef struct HotspanThread {
   uint64_t inputs_dropped;
   uint32_t name_count;
   uint32_t inputs_count;
+  uint32_t unregistered; /* how many operators had been unregistered when `names` was last cleared */
+  uint32_t unused[3];
   HotspanNameSlot names[HOTSPAN_NAME_SLOTS];
+  HotspanTextSlot texts[HOTSPAN_TEXT_SLOTS];
   HotspanInputSlot inputs[HOTSPAN_INPUT_SLOTS];
 } HotspanThread;
 

@@ -82,8 +82,7 @@ def overhead(deadline: float, turns: float) -> list[dict[str, Any]]:
     print("|---|---|---|--:|--:|--:|--:|--:|")
     for program in PROFILED:
         for profiler in ("hotspan", "torch"):
-            options = ("plain", "shapes", "memory", "all") if program == "resnet50" else ("plain",)
-            arguments = ("overhead.py", program, profiler, str(turns), *options)
+            arguments = ("overhead.py", program, profiler, str(turns), "plain", "shapes", "memory", "all")
             found, said = run(*arguments, limit=deadline - time.monotonic())
             notes += [f"{program}, {profiler}: {line}" for line in said]
             rows += found

@@ -270,6 +270,21 @@ def test_threads_that_come_and_go() -> None:
     assert prof.trace.losses == {}
 
 
+def test_operators_that_come_and_go_keep_their_names() -> None:
+    """The memory of a name that is gone is soon that of another."""
+    names = [f"operator_number_{number:03}" for number in range(60)]
+    with profile(activities=CPU) as prof:
+        for name in names:
+            library = torch.library.Library("hotspan_test", "DEF")
+            library.define(f"{name}(Tensor x) -> Tensor")
+            library.impl(name, torch.neg, "CPU")
+            for _ in range(2):
+                getattr(torch.ops.hotspan_test, name)(torch.ones(1))
+            library._destroy()
+    rows = {row.key: row.count for row in prof.key_averages() if row.key.startswith("hotspan_test::")}
+    assert rows == {f"hotspan_test::{name}": 2 for name in names}
+
+
 def test_without_a_compiler_torch_profiler_records(tmp_path: object) -> None:
     """One line says so, and everything else is as usual."""
     program = PRELUDE + textwrap.dedent(

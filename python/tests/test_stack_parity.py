@@ -122,6 +122,24 @@ def test_calls_nest_and_know_their_caller() -> None:
             assert event.start_ns + event.duration_ns <= caller.start_ns + caller.duration_ns
 
 
+def test_hooks_of_hotspan_are_not_the_programs() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    def run() -> None:
+        for _ in range(2):
+            model(torch.ones(2, 4)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    prof = record(hotspan.profiler.profile, run, profile_memory=True, with_modules=True)
+    names = Counter(event.name for event in prof.trace.events() if event.category == "python_function")
+    assert not [name for name in names if "hotspan/profiler/_" in name or "_blocks" in name]
+    assert sum(count for name, count in names.items() if "(" in name and ": step" in name) >= 2
+    categories = prof.trace.memory_by_category()[0]
+    assert categories, "the hooks did their work"
+
+
 def test_stacks_of_other_threads() -> None:
     """torch.profiler does not see these."""
     ready, go = threading.Barrier(2), threading.Event()

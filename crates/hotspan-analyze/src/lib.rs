@@ -84,6 +84,7 @@ pub mod report;
 pub mod roofline;
 pub mod runtime_calls;
 pub mod sampled;
+mod source;
 pub mod source_lines;
 pub mod steps;
 pub mod streams;

@@ -221,6 +221,7 @@ static void watch(uint32_t kind, uint32_t cbid, uint32_t correlation) {
     uint64_t kept = 0;
     Watched call = {0, "", NULL, NULL, NULL, NULL, 1, &kept, correlation};
     if (!unwatched_entry) watcher(NULL, kind == RUNTIME ? 2 : 1, cbid, &call);
+    if (kind == RUNTIME && cbid == 2) watch(DRIVER, 1, correlation); /* how the runtime launches */
     usleep(20);
     call.site = 1;
     watcher(NULL, kind == RUNTIME ? 2 : 1, cbid, &call);

@@ -16,6 +16,7 @@ mod json;
 mod lines;
 mod native;
 mod spans;
+mod tensors;
 mod trace;
 
 use std::ffi::OsString;
@@ -52,6 +53,8 @@ mod _core {
     use crate::native::{PyNativeSampler, sample_stacks};
     #[pymodule_export]
     use crate::spans::PySpans;
+    #[pymodule_export]
+    use crate::tensors::{gradient_blocks, tensor_blocks};
     #[pymodule_export]
     use crate::trace::{PyTrace, open, open_recording};
 

@@ -2,13 +2,14 @@
 
 Hooks that torch calls around every model and every optimizer step look at tensors' addresses, never at their values,
 and leave the rest to the analysis (``trace.memory_timeline()``). They are in place only while memory is recorded.
+Parameters and optimizer states mostly stay where they are: those of an optimizer are told again when one has moved.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -20,10 +21,13 @@ from torch.optim.optimizer import (
 )
 from torch.profiler import DeviceType
 
+from hotspan import _core
 from hotspan.profiler._module_hooks import ForwardHooks
 
-# A time, a thread of the system, a role or a phase, and blocks: device type, device index, address, bytes.
-Mark = tuple[int, int, str, list[tuple[int, int, int, int]]]
+# Device type, device index, address, bytes.
+Block = tuple[int, int, int, int]
+# A time, a thread of the system, a role or a phase, and blocks.
+Mark = tuple[int, int, str, list[Block]]
 
 _DEVICE_TYPES = {name.lower(): int(kind) for name, kind in DeviceType.__members__.items()}
 _DEVICE_TYPES["privateuseone"] = _DEVICE_TYPES.get("privateuse1", 20)
@@ -35,9 +39,11 @@ class TensorMarks:
     def __init__(self, clock: Callable[[], int]) -> None:
         self.marks: list[Mark] = []
         self._clock = clock
-        # Modules that were called by the program, and modules that are part of one of those.
+        # Modules that were called by the program, and modules that are part of one of those, by their identity.
         self._models: weakref.WeakSet[nn.Module] = weakref.WeakSet()
-        self._parts: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        self._parts: dict[int, weakref.ref[nn.Module]] = {}
+        # What was last told of an optimizer, by role.
+        self._told: weakref.WeakKeyDictionary[Optimizer, dict[str, list[Block]]] = weakref.WeakKeyDictionary()
         self._handles: list[Any] = [
             ForwardHooks(self._enter, self._leave),
             register_optimizer_step_pre_hook(self._before_step),
@@ -57,72 +63,54 @@ class TensorMarks:
         for model in list(self._models):
             self._mark("gradient", _gradients(model.parameters()))
 
-    def _mark(self, role: str, tensors: Iterable[Any]) -> None:
-        blocks = [block for tensor in tensors if (block := block_of(tensor)) is not None]
+    def _mark(self, role: str, blocks: list[Block]) -> None:
         if blocks:
             self.marks.append((self._clock(), threading.get_native_id(), role, blocks))
 
+    def _mark_new(self, role: str, optimizer: Optimizer, blocks: list[Block]) -> None:
+        """Mark what an optimizer works on, unless all of it is where it was."""
+        told = self._told.setdefault(optimizer, {})
+        if told.get(role) != blocks:
+            told[role] = blocks
+            self._mark(role, blocks)
+
+    def _is_part(self, module: nn.Module) -> bool:
+        known = self._parts.get(id(module))
+        return known is not None and known() is module
+
     def _enter(self, module: nn.Module, inputs: Any) -> None:
-        if module in self._parts:
+        if self._is_part(module):
             return
-        if module in self._models:
-            self._mark("gradient", _gradients(module.parameters()))
-        else:
+        if module not in self._models:
             self._models.add(module)
-            self._parts.update(part for part in module.modules() if part is not module)
-            self._mark("parameter", module.parameters())
-            self._mark("buffer", module.buffers())
-            self._mark("gradient", _gradients(module.parameters()))
-        self._mark("input", _tensors(inputs))
+            self._parts |= {id(part): weakref.ref(part) for part in module.modules() if part is not module}
+            self._mark("parameter", _blocks(list(module.parameters())))
+            self._mark("buffer", _blocks(list(module.buffers())))
+        self._mark("gradient", _gradients(module.parameters()))
+        self._mark("input", _blocks(inputs))
         self.marks.append((self._clock(), threading.get_native_id(), "forward_begin", []))
 
     def _leave(self, module: nn.Module) -> None:
-        if module in self._models and module not in self._parts:
+        if not self._is_part(module) and module in self._models:
             self.marks.append((self._clock(), threading.get_native_id(), "forward_end", []))
 
     def _before_step(self, optimizer: Optimizer, *_arguments: Any) -> None:
         if torch.compiler.is_compiling():
             return
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        self._mark("parameter", parameters)
+        self._mark_new("parameter", optimizer, _blocks(parameters))
         self._mark("gradient", _gradients(parameters))
-        self._mark("optimizer_state", _tensors(list(optimizer.state.values())))
+        self._mark_new("optimizer_state", optimizer, _blocks(list(optimizer.state.values())))
 
     def _after_step(self, optimizer: Optimizer, *_arguments: Any) -> None:
         if torch.compiler.is_compiling():
             return
-        self._mark("optimizer_state", _tensors(list(optimizer.state.values())))
+        self._mark_new("optimizer_state", optimizer, _blocks(list(optimizer.state.values())))
 
 
-def block_of(tensor: Any) -> tuple[int, int, int, int] | None:
-    """The memory behind a tensor: device type, device index, address, bytes. None when there is none to speak of."""
-    try:
-        storage = tensor.untyped_storage()
-        address, device = storage.data_ptr(), tensor.device
-        if not address:
-            return None
-        kind = _DEVICE_TYPES.get(device.type)
-        if kind is None:
-            return None
-        index = -1 if device.index is None else device.index
-        return kind, index, address, storage.nbytes()
-    except Exception:
-        # Sparse, fake and other tensors without memory of their own. Whatever they raise is not the program's fault.
-        return None
+def _blocks(value: Any) -> list[Block]:
+    return _core.tensor_blocks(value, torch.Tensor, _DEVICE_TYPES)
 
 
-def _gradients(parameters: Iterable[Any]) -> list[Any]:
-    # Asking a tensor that is no leaf for its gradient would warn.
-    return [p.grad for p in parameters if getattr(p, "is_leaf", False) and p.grad is not None]
-
-
-def _tensors(value: Any, depth: int = 3) -> Iterator[Any]:
-    """The tensors in a value, as far as lists and dictionaries go."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif depth and isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors(item, depth - 1)
-    elif depth and isinstance(value, list | tuple):
-        for item in value:
-            yield from _tensors(item, depth - 1)
+def _gradients(parameters: Iterable[Any]) -> list[Block]:
+    return _core.gradient_blocks(list(parameters), _DEVICE_TYPES)

@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use crate::advice::device::{Work, device_work};
 use crate::advice::finding::Gain;
-use crate::advice::source::Sources;
 use crate::events::{Events, Role};
 use crate::flops::shapes::shapes_of_json;
 use crate::intervals::{Interval, Intervals};
 use crate::launches::Launches;
 use crate::nesting::{Innermost, Nesting};
 use crate::program_steps::{StepSource, program_steps};
+use crate::source::Sources;
 use crate::summary::Step;
 use crate::wall_time::{RUN_KEY, importing, program_thread};
 use crate::warm_up::warm_up;

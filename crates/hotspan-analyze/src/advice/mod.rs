@@ -10,7 +10,6 @@ mod finding;
 mod need;
 mod report;
 pub mod rules;
-mod source;
 
 use hotspan_store::{Duration, Trace};
 

@@ -14,6 +14,8 @@ use crate::runtime_calls::CallKind;
 pub(super) struct Around {
     pub(super) operator: Innermost,
     pub(super) python: Innermost,
+    /// The innermost function that was called from the user's own code.
+    pub(super) site: Innermost,
     pub(super) user_code: Innermost,
 }
 
@@ -83,6 +85,9 @@ impl Cutter<'_> {
         let call = next.and_then(|next| self.calls.call(next));
         let operator = call.and_then(|call| self.around.operator.of(call));
         let python = call.and_then(|call| self.around.user_code.of(call).or(self.around.python.of(call)));
+        let site = call.and_then(|call| self.around.site.of(call)).filter(|&site| {
+            python.is_some_and(|python| site != python && spans.time(python) <= spans.time(site))
+        });
         let mut push = |begin: Timestamp, end: Timestamp, cause: Cause, culprit: Option<SpanId>| {
             let interval = Interval::new(begin, end);
             if !interval.is_empty() {
@@ -109,7 +114,7 @@ impl Cutter<'_> {
         }
         push(returned, gap.end, Cause::Dispatch, next);
         let pieces = first..found.pieces.len();
-        found.gaps.push(Gap { interval: gap, next, operator, python, pieces });
+        found.gaps.push(Gap { interval: gap, next, operator, python, site, pieces });
     }
 
     /// The part of a gap in which the host had not launched yet.

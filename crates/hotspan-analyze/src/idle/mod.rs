@@ -11,7 +11,7 @@ mod report;
 
 use std::ops::Range;
 
-use hotspan_store::{Duration, SpanId, Trace};
+use hotspan_store::{ArgReader, Duration, SpanId, Trace};
 
 use crate::device_work::DeviceWork;
 use crate::events::{Events, Role};
@@ -19,6 +19,7 @@ use crate::host_activity::HostActivity;
 use crate::intervals::Interval;
 use crate::launch_calls::LaunchCalls;
 use crate::nesting::Nesting;
+use crate::source::{file_and_line, is_users};
 use crate::steps::recording;
 
 pub use report::{causes, culprits, gaps};
@@ -111,6 +112,8 @@ pub struct Gap {
     pub operator: Option<SpanId>,
     /// The Python function around the launch, where Python was recorded; user code before library code.
     pub python: Option<SpanId>,
+    /// The call in that function, if it is known which one led to the launch.
+    pub site: Option<SpanId>,
     /// Its pieces in [`DeviceIdle::pieces`].
     pub pieces: Range<usize>,
 }
@@ -170,10 +173,12 @@ pub fn idle_of(
     nesting: &Nesting,
 ) -> Vec<DeviceIdle> {
     let is_python = |span: SpanId| events.role(span) == Role::Python;
+    let called_from = trace.arg("CallFrom");
     let around = cut::Around {
         operator: nesting.innermost(|span| matches!(events.role(span), Role::Operator | Role::Annotation)),
         python: nesting.innermost(is_python),
         user_code: nesting.innermost(|span| is_python(span) && is_user_code(trace.span_name(span))),
+        site: nesting.innermost(|span| is_python(span) && call_site(trace, &called_from, span).is_some()),
     };
     let window = recording(trace, devices);
     let timeline = cut::timeline(trace, activity);
@@ -181,10 +186,17 @@ pub fn idle_of(
     devices.iter().map(|device| cutter.device(device, window)).collect()
 }
 
-/// Whether a Python function, as Kineto names it (`file.py(12): name`), is neither built in nor of torch or of Python.
+/// Whether a Python function, as Kineto names it (`file.py(12): name`), is the user's own.
 fn is_user_code(name: &str) -> bool {
-    let Some((file, _)) = name.split_once(".py(") else { return false };
-    let library =
-        ["torch/", "site-packages/", "dist-packages/", "lib/python", "contextlib", "threading", "<frozen"];
-    !library.iter().any(|part| file.starts_with(part) || file.contains(&format!("/{part}")))
+    file_and_line(name).is_some_and(|(file, _)| is_users(file))
+}
+
+/// The file and the line that a function was called from, where that is the user's own.
+fn call_site<'a>(
+    trace: &'a Trace,
+    called_from: &ArgReader<'a>,
+    function: SpanId,
+) -> Option<(&'a str, &'a str)> {
+    let site = trace.str(called_from.text_id(trace.spans().args(function))?);
+    site.rsplit_once(':').filter(|(file, _)| is_users(file))
 }

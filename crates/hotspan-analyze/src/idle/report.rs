@@ -1,9 +1,11 @@
 //! How idle time looks: by cause, by culprit, and the longest gaps.
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 use hotspan_store::{ArgReader, Duration, SpanId, StringId, Trace};
 
-use crate::idle::{Cause, DeviceIdle, Gap, Piece, is_user_code};
+use crate::idle::{Cause, DeviceIdle, Gap, Piece, call_site, is_user_code};
 use crate::report::{Cell, Column, Table};
 
 /// The idle time of all devices by cause; causes that do not occur are left out.
@@ -92,7 +94,7 @@ pub fn culprits(trace: &Trace, idle: &[DeviceIdle]) -> Table {
             Cell::Duration(row.total),
             Cell::Count(row.pieces),
             Cell::Duration(row.longest),
-            row.longest_in.and_then(|gap| lines.of_gap(gap)).map_or(Cell::Missing, Cell::text),
+            row.longest_in.and_then(|gap| lines.of_gap(gap)).map_or(Cell::Missing, |line| Cell::text(&line)),
         ]);
     }
     drop_empty(&mut table, "python");
@@ -134,31 +136,40 @@ pub fn gaps(trace: &Trace, idle: &[DeviceIdle], limit: usize) -> Table {
             main.map_or(Cell::Missing, |piece| Cell::Duration(piece.interval.length())),
             name(main.and_then(named).or(gap.operator)),
             name(gap.next),
-            lines.of_gap(gap).map_or(Cell::Missing, Cell::text),
+            lines.of_gap(gap).map_or(Cell::Missing, |line| Cell::text(&line)),
         ]);
     }
     drop_empty(&mut table, "python");
     table
 }
 
-/// Which line of Python launched late: the function around the launch, or the stack that its operator recorded.
+/// Which line of Python launched late: that of the call, the function around it, or the stack that its operator recorded.
 struct PythonLines<'a> {
     trace: &'a Trace,
     stack: ArgReader<'a>,
+    called_from: ArgReader<'a>,
 }
 
 impl<'a> PythonLines<'a> {
     fn of(trace: &'a Trace) -> Self {
-        Self { trace, stack: trace.arg("Call stack") }
+        Self { trace, stack: trace.arg("Call stack"), called_from: trace.arg("CallFrom") }
     }
 
-    fn of_gap(&self, gap: &Gap) -> Option<&'a str> {
-        if let Some(span) = gap.python {
-            return Some(self.trace.span_name(span));
+    fn of_gap(&self, gap: &Gap) -> Option<Cow<'a, str>> {
+        if let Some(function) = gap.python {
+            let name = self.trace.span_name(function);
+            let site = gap.site.and_then(|site| call_site(self.trace, &self.called_from, site));
+            // The name has the line that the function begins at.
+            return Some(match (site, name.split_once("): ")) {
+                (Some((file, line)), Some((_, function))) => {
+                    Cow::Owned(format!("{file}({line}): {function}"))
+                }
+                _ => Cow::Borrowed(name),
+            });
         }
         let stack = self.stack.text_id(self.trace.spans().args(gap.operator?))?;
         let entries = || self.trace.str(stack).split(';').filter(|entry| !entry.is_empty());
-        entries().find(|entry| is_user_code(entry)).or_else(|| entries().next())
+        entries().find(|entry| is_user_code(entry)).or_else(|| entries().next()).map(Cow::Borrowed)
     }
 }
 

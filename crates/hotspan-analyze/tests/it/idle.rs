@@ -1,6 +1,7 @@
 //! Idle time and its causes, in traces small enough to add up in one's head; times in nanoseconds.
 
-use hotspan_analyze::idle::{Cause, DeviceIdle, idle};
+use hotspan_analyze::idle::{Cause, DeviceIdle, gaps, idle};
+use hotspan_analyze::report::Cell;
 use hotspan_store::{Duration, Trace};
 use serde_json::{Value, json};
 
@@ -145,6 +146,38 @@ fn a_gap_knows_the_line_that_launched_late() {
     let device = device(&trace);
     let python = device.gaps[0].python.map(|span| trace.span_name(span));
     assert_eq!(python, Some("train.py(12): step"));
+}
+
+#[test]
+fn a_gap_knows_the_call_that_launched_late() {
+    let called = |from: &str| json!({"CallFrom": from});
+    let trace = kineto::trace(&[
+        span("python_function", "train.py(12): step", 0, 200, 1, &json!({})),
+        span("python_function", "<built-in method cuda>", 10, 40, 1, &called("train.py:14")),
+        call("cudaLaunchKernel", 1, 20, 30),
+        span(
+            "python_function",
+            "torch/nn/modules/module.py(1): _call_impl",
+            50,
+            190,
+            1,
+            &called("train.py:15"),
+        ),
+        span("python_function", "model.py(3): forward", 60, 180, 1, &called("torch/nn/modules/module.py:7")),
+        call("cudaLaunchKernel", 2, 70, 80), // an operator of the language, whose line nobody noted
+        span("python_function", "torch/nn/functional.py(9): relu", 100, 130, 1, &called("model.py:5")),
+        call("cudaLaunchKernel", 3, 110, 120),
+        kernel(1, 30, 35),
+        kernel(2, 80, 85),
+        kernel(3, 120, 125),
+    ]);
+    let table = gaps(&trace, &idle(&trace), 0);
+    let column = table.columns.iter().position(|column| column.key == "python").unwrap();
+    let mut found: Vec<_> = table.rows.iter().map(|row| row[column].clone()).collect();
+    found.retain(|cell| *cell != Cell::Missing);
+    found.sort_by_key(|cell| format!("{cell:?}"));
+    let expected = ["model.py(3): forward", "model.py(5): forward", "train.py(14): step"];
+    assert_eq!(found, expected.map(Cell::text));
 }
 
 /// The clocks of host and device may differ: a launch after its own kernel is no reason to lose a gap.

@@ -6,7 +6,12 @@ use hotspan_store::args::PendingArgs;
 use hotspan_store::{Arg, EventRow, Ident, Loss, Place, SpanRow, StringId, Timestamp, TraceBuilder};
 
 use crate::calls::SpanTable;
+use crate::calls::rows::SpanFunction;
+use crate::calls::thread::CallSpan;
 use crate::clock::Ticks;
+
+/// Where the hooks of `hotspan.profiler` are. They call nothing of the program's.
+const OUR_HOOKS: &str = "hotspan/profiler/_";
 
 impl SpanTable {
     /// Adds the spans to a trace. A call refers to its caller by number, counted over all threads; `index` counts events.
@@ -33,8 +38,12 @@ impl SpanTable {
                 let described = builder.track_mut(track);
                 (described.name, described.sort_index) = (Some(name), Some(os_thread));
             }
+            let hidden = self.hidden(&spans);
             for (place, span) in spans.iter().enumerate() {
                 let Some(&(name, module)) = names.get(span.function.0 as usize) else { continue };
+                if hidden[place] {
+                    continue;
+                }
                 let mut arg = |builder: &mut TraceBuilder, key: &[u8], value| {
                     builder.push_arg(&mut pending, Place::Args, key, value);
                 };
@@ -61,5 +70,20 @@ impl SpanTable {
             }
             before += spans.len() as i64;
         }
+    }
+
+    /// Which calls are those of hooks that a profiler of ours put into the program, with all that they call.
+    fn hidden(&self, spans: &[CallSpan]) -> Vec<bool> {
+        let is_ours = |function: &SpanFunction| {
+            function.file.as_deref().is_some_and(|file| file.starts_with(OUR_HOOKS))
+        };
+        let ours: Vec<bool> = self.functions.iter().map(is_ours).collect();
+        let mut hidden: Vec<bool> = Vec::with_capacity(spans.len());
+        for span in spans {
+            let caller = (span.parent as usize).checked_sub(1).and_then(|caller| hidden.get(caller));
+            let is_ours = ours.get(span.function.0 as usize) == Some(&true);
+            hidden.push(is_ours || caller == Some(&true));
+        }
+        hidden
     }
 }

@@ -37,6 +37,8 @@ fn seen() -> MutexGuard<'static, Seen> {
 thread_local! {
     /// The operating system's number of this thread, once asked for.
     static THREAD: Cell<u32> = const { Cell::new(0) };
+    /// The number of the runtime call that this thread made last.
+    static RUNTIME_CALL: Cell<u32> = const { Cell::new(0) };
 }
 
 fn this_thread() -> u32 {
@@ -49,14 +51,25 @@ fn this_thread() -> u32 {
     })
 }
 
+/// Whether a driver call is how the runtime does what the program asked it for: it then has the runtime call's number.
+fn is_the_runtimes(domain: u32, data: &CallbackData) -> bool {
+    RUNTIME_CALL.with(|last| match domain {
+        DOMAIN_DRIVER => last.get() == data.correlation,
+        _ => {
+            last.set(data.correlation);
+            false
+        }
+    })
+}
+
 /// `CUpti_CallbackFunc`: runs inside every call that is watched, on the program's threads, before and after.
 extern "C" fn on_call(_: *mut c_void, domain: u32, function: u32, data: *const CallbackData) {
-    let now = clock::now();
     // SAFETY: CUPTI passes the data of a call for as long as the callback runs.
     let Some(data) = (unsafe { data.as_ref() }) else { return };
-    if data.correlation_data.is_null() {
+    if data.correlation_data.is_null() || is_the_runtimes(domain, data) {
         return;
     }
+    let now = clock::now();
     if data.site == SITE_ENTER {
         // SAFETY: CUPTI keeps a number for each call, from here to its end, for whoever watches.
         unsafe { data.correlation_data.write(now.0) };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::buffer::SlotShape;
 
 /// `HOTSPAN_ABI`.
-pub(crate) const ABI: u32 = 1;
+pub(crate) const ABI: u32 = 2;
 
 /// What a chunk must know about slots.
 pub(crate) const SLOT_SHAPE: SlotShape = SlotShape { size: 32, done_at: std::mem::offset_of!(Operator, end) };
@@ -175,7 +175,7 @@ pub(crate) mod input {
 }
 
 /// Words of the shim's memory of names and inputs.
-const KNOWN_WORDS: usize = 256 * 8 + 512 * 2;
+const KNOWN_WORDS: usize = 2 + 1024 * 2 + 512 * 2 + 512 * 2;
 
 /// `HotspanThread`. What it knows is the shim's; Rust only clears it.
 #[derive(Debug)]

@@ -13,11 +13,12 @@ use std::process::Command;
 use crate::torch::{CollectError, TorchInstall};
 
 /// Everything that is compiled: the first file includes the others.
-const SOURCES: [(&str, &str); 5] = [
+const SOURCES: [(&str, &str); 6] = [
     ("hotspan_shim.cc", include_str!("../../../../shim/hotspan_shim.cc")),
     ("hotspan_shim.h", include_str!("../../../../shim/hotspan_shim.h")),
     ("inputs.h", include_str!("../../../../shim/inputs.h")),
     ("memory.h", include_str!("../../../../shim/memory.h")),
+    ("names.h", include_str!("../../../../shim/names.h")),
     ("recorder.h", include_str!("../../../../shim/recorder.h")),
 ];
 /// Newer torch needs C++20, older ones compile with either, old compilers only know the second.

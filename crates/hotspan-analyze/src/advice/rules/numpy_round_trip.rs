@@ -4,7 +4,7 @@ use hotspan_store::{Duration, SpanId, Timestamp};
 
 use crate::advice::context::Context;
 use crate::advice::finding::Tally;
-use crate::advice::source::users_line;
+use crate::source::users_line;
 use crate::advice::{Confidence, Finding, Need, Rule};
 use crate::events::Role;
 

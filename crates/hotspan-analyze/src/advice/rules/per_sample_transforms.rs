@@ -5,7 +5,7 @@ use hotspan_store::{Duration, SpanId};
 
 use crate::advice::context::{Context, part};
 use crate::advice::finding::Tally;
-use crate::advice::source::users_line;
+use crate::source::users_line;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {

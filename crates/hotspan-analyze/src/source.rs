@@ -134,7 +134,7 @@ fn from_call_stack(trace: &Trace, span: SpanId) -> Option<String> {
 }
 
 /// The parts of `train.py(12): forward`.
-fn file_and_line(entry: &str) -> Option<(&str, &str)> {
+pub(crate) fn file_and_line(entry: &str) -> Option<(&str, &str)> {
     let (place, _) = entry.split_once("): ")?;
     let (file, line) = place.rsplit_once('(')?;
     line.bytes().all(|byte| byte.is_ascii_digit()).then_some((file, line))
