@@ -27,7 +27,7 @@ TOOLS := 'maturin>=1.9,<2' ruff==0.17.4 mypy==2.4.1 'pytest>=8.3'
 # The newest torchvision of a given torch is found by pip: each torchvision asks for exactly one torch.
 TORCH_PACKAGES := $(if $(TORCH),torch==$(TORCH),torch) torchvision numpy
 TEST_PACKAGES := pyarrow polars duckdb accelerate pandas plotly networkx pydot \
-	line_profiler memory_profiler py-spy pyinstrument gprof2dot
+	line_profiler memory_profiler py-spy pyinstrument gprof2dot coverage
 # HTA is read with, not worked in: without its notebooks it is small.
 BARE_TEST_PACKAGES := HolisticTraceAnalysis
 BENCH_PACKAGES := HolisticTraceAnalysis torch-tb-profiler setuptools \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -46,6 +47,18 @@ def write_trace(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def fake_cupti(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A libcupti of our own, which a program drives in the place of a driver."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    source = REPOSITORY / "crates" / "hotspan-collect" / "tests" / "fake_cupti.c"
+    library = tmp_path_factory.mktemp("cupti") / "libcupti.so.13"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-lpthread"], check=True)
+    return library
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interpreters import interpreter, run_python
+from interpreters import interpreter, interpreters, run_python
 
 __all__ = ["interpreter"]
 
@@ -205,13 +205,21 @@ print(json.dumps([names, starts.count('called'), counts(profile, 'called'), refu
 
 @pytest.mark.parametrize("core", ["ctrace", "pytrace", "sysmon"])
 def test_coverage_runs_beside(core: str, tmp_path: Path) -> None:
-    pytest.importorskip("coverage")
+    coverage = pytest.importorskip("coverage")
+    path = sys.executable
     if core == "sysmon" and sys.version_info < (3, 12):
-        pytest.skip("coverage uses sys.monitoring from Python 3.12 on")
+        later = [found for version, found in interpreters().items() if version not in ("3.10", "3.11")]
+        if not later:
+            pytest.skip("coverage uses sys.monitoring from Python 3.12 on, and there is none here")
+        path = later[0]
+    # Another interpreter has no coverage of its own: this one's, which needs none of its compiled parts for that.
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    (packages / "coverage").symlink_to(Path(coverage.__file__).parent)
     program = f"""
 os.environ['COVERAGE_CORE'] = {core!r}
+sys.path[:0] = [{str(tmp_path)!r}, {str(packages)!r}]
 import coverage, hotspan
-sys.path.insert(0, {str(tmp_path)!r})
 measured = coverage.Coverage(data_file=None, include=[{str(tmp_path / "*")!r}]); measured.start()
 import covered
 profile = c.Profile(); profile.enable(); covered.work(3); profile.disable()
@@ -228,7 +236,7 @@ print(json.dumps([sorted(measured.get_data().lines(file)), counts(profile, 'work
         "def other():\n    return 1\n\n"
         "def last():\n    return 2\n"
     )
-    lines, calls, hits = told(sys.executable, program)
+    lines, calls, hits = told(path, program)
     # While lines are recorded before 3.12 there is one trace function, which is then hotspan's.
     assert set(lines) | {9} == {1, 2, 4, 5, 6, 8, 9, 11, 12}
     assert (calls, hits) == ([1, 3], [1])

@@ -21,8 +21,6 @@ import torch
 
 from hotspan.profiler import ProfilerActivity, profile, record_function, schedule
 
-ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "crates" / "hotspan-collect" / "tests" / "fake_cupti.c"
 BOTH = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
 MANGLED = b"_ZN2at6native4copyEPfi"
 READABLE = "at::native::copy(float*, int)"
@@ -44,11 +42,8 @@ class Device:
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Device:
-    path = tmp_path_factory.mktemp("cupti") / "libcupti.so.13"
-    compiler = os.environ.get("CC", "cc")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", path, SOURCE, "-lpthread"], check=True)
-    device = Device(path)
+def built(fake_cupti: Path) -> Device:
+    device = Device(fake_cupti)
 
     @torch.library.custom_op("hotspan_test::launch", mutates_args=())
     def launch(x: torch.Tensor) -> torch.Tensor:

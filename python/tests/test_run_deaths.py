@@ -136,18 +136,6 @@ def test_hotspan_itself_is_killed(tmp_path: Path) -> None:
     assert max(parts, key=lambda part: parts[part]) == "Python code", parts
 
 
-@pytest.fixture
-def fake_device(tmp_path: Path) -> Path:
-    """A libcupti of our own, which the program drives in the place of a driver."""
-    source = Path(__file__).parents[2] / "crates/hotspan-collect/tests/fake_cupti.c"
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    library = tmp_path / "libcupti.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-lpthread"], check=True)
-    return library
-
-
 LAUNCH = """
 import ctypes, torch
 fake, name = ctypes.CDLL({library!r}), ctypes.create_string_buffer(b"my_kernel")
@@ -158,12 +146,12 @@ def launch(count):
 """
 
 
-def test_device_work_before_a_kill_is_there(tmp_path: Path, fake_device: Path) -> None:
+def test_device_work_before_a_kill_is_there(tmp_path: Path, fake_cupti: Path) -> None:
     pytest.importorskip("torch")
-    program = LAUNCH.format(library=str(fake_device)) + WAIT
+    program = LAUNCH.format(library=str(fake_cupti)) + WAIT
     # What is new waits for one more look, so that calls and their work come together.
     program += "launch(5)\nwait_for_the_agent()\nwait_for_the_agent()\nimport os; os.kill(os.getpid(), 9)"
-    seen = run(tmp_path, program, "--rate", "0", HOTSPAN_CUPTI=str(fake_device))
+    seen = run(tmp_path, program, "--rate", "0", HOTSPAN_CUPTI=str(fake_cupti))
     assert seen.returncode == -signal.SIGKILL
     trace = hotspan.open(tmp_path / "program.hotspan")
     assert [(kernel.name, kernel.calls) for kernel in trace.kernels()] == [("my_kernel", 5)]
@@ -172,9 +160,9 @@ def test_device_work_before_a_kill_is_there(tmp_path: Path, fake_device: Path) -
     assert says_it_was_cut_off(tmp_path)
 
 
-def test_devices_and_memory_come_back_after_torch_profiler(tmp_path: Path, fake_device: Path) -> None:
+def test_devices_and_memory_come_back_after_torch_profiler(tmp_path: Path, fake_cupti: Path) -> None:
     pytest.importorskip("torch")
-    program = LAUNCH.format(library=str(fake_device)) + textwrap.dedent("""
+    program = LAUNCH.format(library=str(fake_cupti)) + textwrap.dedent("""
         import warnings
         from torch.profiler import ProfilerActivity, profile
         warnings.simplefilter("ignore")
@@ -184,7 +172,7 @@ def test_devices_and_memory_come_back_after_torch_profiler(tmp_path: Path, fake_
         launch(3)
         kept = torch.empty(1_234_567)
     """)
-    seen = run(tmp_path, program, "--memory", "--rate", "0", HOTSPAN_CUPTI=str(fake_device))
+    seen = run(tmp_path, program, "--memory", "--rate", "0", HOTSPAN_CUPTI=str(fake_cupti))
     assert seen.returncode == 0, seen.stderr
     trace = hotspan.open(tmp_path / "program.hotspan")
     assert [(kernel.name, kernel.calls) for kernel in trace.kernels()] == [("my_kernel", 5)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -197,23 +196,15 @@ def test_a_data_loader_with_processes(tmp_path: Path) -> None:
         assert counts(tmp_path / "program.hotspan")["aten::exp2"] == 16
 
 
-def test_device_work(tmp_path: Path) -> None:
-    """With a libcupti of our own, which the program drives in the place of a driver."""
-    source = Path(__file__).parents[2] / "crates/hotspan-collect/tests/fake_cupti.c"
-    library = tmp_path / "libcupti.so"
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-lpthread"]
-    subprocess.run(command, check=True)
+def test_device_work(tmp_path: Path, fake_cupti: Path) -> None:
     program = f"""
         import ctypes, torch
-        fake, name = ctypes.CDLL({str(library)!r}), ctypes.create_string_buffer(b"my_kernel")
+        fake, name = ctypes.CDLL({str(fake_cupti)!r}), ctypes.create_string_buffer(b"my_kernel")
         for _ in range(3):
             torch.ones(2).exp2()
             fake.fake_launch(name, 7, ctypes.c_uint64(1000))
     """
-    seen = run(tmp_path, program, "--rate", "0", HOTSPAN_CUPTI=str(library))
+    seen = run(tmp_path, program, "--rate", "0", HOTSPAN_CUPTI=str(fake_cupti))
     assert seen.returncode == 0, seen.stderr
     trace = hotspan.open(tmp_path / "program.hotspan")
     assert [(kernel.name, kernel.calls) for kernel in trace.kernels()] == [("my_kernel", 3)]

@@ -11,6 +11,7 @@
 //! | [`nesting`] | which call encloses which, per thread |
 //! | [`launches`] | which operator launched which device work |
 //! | [`lines`] | hits, time and memory of Python lines |
+//! | [`memory_category`] | what memory is used for, by torch's names |
 //! | [`memory`] | how many bytes a span allocated and released |
 //! | [`mod@memory_blocks`] | allocations with their releases, and what they were used for |
 //! | [`memory_events`] | single allocations, and what operators allocated |

@@ -5,14 +5,16 @@
 //! of a model. Where they are missing, or say nothing, the operators around the allocation decide. What was allocated
 //! before the recording is a block too, if it is released later or a `[tensor]` instant tells of it.
 
+mod place;
+
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
-use hotspan_store::{ArgReader, Args, Bytes, SpanId, StringId, Timestamp, Trace, TrackId};
+use hotspan_store::{ArgReader, Args, Bytes, SpanId, StringId, Timestamp, Trace};
 
-use crate::events::{Events, Role};
 use crate::memory_category::MemoryCategory;
-use crate::nesting::Nesting;
+
+use place::{Around, Place};
 
 /// A device by torch's numbers for its kind and its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,20 +101,6 @@ struct Evidence {
     /// Released while the outermost operator that allocated it was running.
     within_operator: bool,
     within_step: bool,
-}
-
-/// Where in the program an allocation was made.
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    /// The innermost operator with a telling name.
-    operator: Option<SpanId>,
-    function: Option<SpanId>,
-    outermost: Option<SpanId>,
-    optimizer_step: Option<SpanId>,
-    in_forward: bool,
-    in_backward: bool,
-    accumulates_gradient: bool,
-    in_loader: bool,
 }
 
 /// Finds the blocks of a trace.
@@ -312,118 +300,5 @@ fn category(evidence: &Evidence) -> MemoryCategory {
         Some(Mark::Input) => MemoryCategory::Input,
         None if place.in_loader => MemoryCategory::Input,
         None => MemoryCategory::Unknown,
-    }
-}
-
-/// What a span's name says about what is allocated inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// `aten::empty` and its like say nothing: who called it wanted the memory.
-    Empty,
-    /// An operator that a program calls.
-    Operator,
-    Backward,
-    AccumulateGradient,
-    OptimizerStep,
-    Loader,
-    Module,
-    Python,
-    Other,
-}
-
-impl Kind {
-    fn of(name: &str, role: Role) -> Self {
-        match role {
-            Role::Operator if name.starts_with("autograd::engine::evaluate_function") => Self::Backward,
-            Role::Operator if name == "torch::autograd::AccumulateGrad" => Self::AccumulateGradient,
-            Role::Operator if name.starts_with("aten::empty") => Self::Empty,
-            // Nodes of the backward pass are called `AddmmBackward0`.
-            Role::Operator if name.contains("::") && !name.starts_with("torch::autograd::") => Self::Operator,
-            Role::Annotation if name.starts_with("Optimizer.step#") => Self::OptimizerStep,
-            Role::Annotation if name.starts_with("enumerate(DataLoader)#") => Self::Loader,
-            Role::Python if name.starts_with("nn.Module: ") => Self::Module,
-            Role::Python => Self::Python,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// The spans around each moment, for moments that only go forward.
-struct Around<'a> {
-    trace: &'a Trace,
-    order: Vec<SpanId>,
-    next: usize,
-    kinds: Vec<Kind>,
-    sequence: ArgReader<'a>,
-    /// For each thread, outermost first.
-    open: Vec<Vec<SpanId>>,
-    /// How many calls of models each thread is in.
-    forward: Vec<u32>,
-}
-
-impl<'a> Around<'a> {
-    fn new(trace: &'a Trace) -> Self {
-        let events = Events::of(trace);
-        let nesting = Nesting::of(trace, &events);
-        let order: Vec<SpanId> =
-            nesting.order().iter().copied().filter(|&span| events.role(span).is_host()).collect();
-        // One name can stand for several kinds of span, so that both are looked at; there are few distinct ones.
-        let mut known: HashMap<(StringId, u8), Kind> = HashMap::new();
-        let kinds = trace.spans().ids().map(|span| {
-            let (name, role) = (trace.spans().name(span), events.role(span));
-            *known.entry((name, role as u8)).or_insert_with(|| Kind::of(trace.str(name), role))
-        });
-        let kinds = kinds.collect();
-        let tracks = trace.tracks().len();
-        let sequence = trace.arg("Sequence number");
-        Self {
-            trace,
-            order,
-            next: 0,
-            kinds,
-            sequence,
-            open: vec![Vec::new(); tracks],
-            forward: vec![0; tracks],
-        }
-    }
-
-    fn at(&mut self, time: Timestamp, track: TrackId) -> Place {
-        let spans = self.trace.spans();
-        while let Some(&span) = self.order.get(self.next).filter(|&&span| spans.time(span) <= time) {
-            self.next += 1;
-            let open = &mut self.open[spans.track(span).index()];
-            while open.last().is_some_and(|&last| spans.end(last) < spans.time(span)) {
-                open.pop();
-            }
-            open.push(span);
-        }
-        let open = &mut self.open[track.index()];
-        while open.last().is_some_and(|&last| spans.end(last) < time) {
-            open.pop();
-        }
-        let mut place = Place { in_forward: self.forward[track.index()] > 0, ..Place::default() };
-        for &span in open.iter() {
-            match self.kinds[span.index()] {
-                Kind::Empty => place.outermost = place.outermost.or(Some(span)),
-                Kind::Operator => {
-                    place.outermost = place.outermost.or(Some(span));
-                    // Autograd numbers the operators of a forward pass.
-                    place.in_forward |= self.sequence.int(spans.args(span)).is_some();
-                }
-                Kind::Backward => place.in_backward = true,
-                Kind::AccumulateGradient => place.accumulates_gradient = true,
-                Kind::OptimizerStep => place.optimizer_step = Some(span),
-                Kind::Loader => place.in_loader = true,
-                Kind::Module => place.in_forward = true,
-                Kind::Python | Kind::Other => {}
-            }
-        }
-        let kind = |span: &SpanId| self.kinds[span.index()];
-        let is_python = |span: &SpanId| matches!(kind(span), Kind::Module | Kind::Python);
-        place.function = open.last().copied().filter(|span| is_python(span));
-        let mut operators = open.iter().rev().copied().filter(|span| !is_python(span)).peekable();
-        let innermost = operators.peek().copied();
-        place.operator = operators.find(|span| kind(span) != Kind::Empty).or(innermost);
-        place
     }
 }

@@ -10,6 +10,7 @@ mod diff;
 mod enter;
 mod error;
 mod events;
+mod function_event;
 mod function_events;
 mod json;
 mod lines;
@@ -39,11 +40,15 @@ mod _core {
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
     #[pymodule_export]
-    use crate::function_events::{PyEventKernel, PyFunctionEvent, PyFunctionEvents, PyInterval};
+    use crate::function_event::{PyEventKernel, PyFunctionEvent, PyInterval};
+    #[pymodule_export]
+    use crate::function_events::PyFunctionEvents;
     #[pymodule_export]
     use crate::json::read_json;
     #[pymodule_export]
-    use crate::lines::{PyLineRecorder, line_rows, line_text, memory_text, resident_memory, write_lprof};
+    use crate::lines::PyLineRecorder;
+    #[pymodule_export]
+    use crate::lines::reports::{line_rows, line_text, memory_text, resident_memory, write_lprof};
     #[pymodule_export]
     use crate::native::{PyNativeSampler, sample_stacks};
     #[pymodule_export]

@@ -8,6 +8,7 @@
 //! Lists and objects (`Input Dims`, `grid`) are interned as JSON text: shapes repeat, so they cost four bytes each.
 
 pub(crate) mod build;
+pub(crate) mod growing;
 
 use arrow_buffer::ScalarBuffer;
 

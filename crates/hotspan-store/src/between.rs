@@ -5,6 +5,7 @@
 
 use crate::events::Spans;
 use crate::profile::{CallStats, LineStats, Samples};
+use crate::table::Frozen;
 use crate::trace::Trace;
 use crate::units::Timestamp;
 

@@ -14,6 +14,7 @@ use crate::losses::{Loss, Losses};
 use crate::metadata::{Clock, Metadata, Source};
 use crate::profile::{CallRow, FrameRow, LineRow, Profile, ProfileBuilder, SampleRow};
 use crate::string_table::StringTable;
+use crate::table::Growing;
 use crate::trace::{Process, Trace, Track};
 use crate::units::{Duration, Timestamp};
 

@@ -1,7 +1,7 @@
 //! The event tables: spans, instants, counters and flows, one row per event of the trace.
 
 use crate::ids::{CategoryId, LayoutId, SpanId, StringId, TrackId};
-use crate::table::{Cell, table};
+use crate::table::{Cell, codes, table};
 use crate::units::{Duration, Timestamp};
 
 use crate::args::Args;
@@ -76,35 +76,9 @@ pub struct FlowRow {
     pub binds_enclosing: bool,
 }
 
-impl Cell for InstantScope {
-    type Native = u8;
-    type Arrow = arrow_array::types::UInt8Type;
-    fn to_native(self) -> u8 {
-        self as u8
-    }
-    fn from_native(native: u8) -> Self {
-        match native {
-            1 => Self::Thread,
-            2 => Self::Process,
-            3 => Self::Global,
-            _ => Self::Unspecified,
-        }
-    }
-}
-
-impl Cell for FlowPhase {
-    type Native = u8;
-    type Arrow = arrow_array::types::UInt8Type;
-    fn to_native(self) -> u8 {
-        self as u8
-    }
-    fn from_native(native: u8) -> Self {
-        match native {
-            0 => Self::Start,
-            1 => Self::Step,
-            _ => Self::End,
-        }
-    }
+codes! {
+    InstantScope { 1 => Thread, 2 => Process, 3 => Global, _ => Unspecified }
+    FlowPhase { 0 => Start, 1 => Step, _ => End }
 }
 
 table! {

@@ -70,6 +70,63 @@ plain_cells! {
     u8, UInt8Type;
 }
 
+/// Declares how the variants of an enum are stored: by their own numbers, of which unknown ones mean the last.
+macro_rules! codes {
+    ($($name:ident { $($code:literal => $variant:ident,)* _ => $other:ident })*) => {$(
+        impl $crate::table::Cell for $name {
+            type Native = u8;
+            type Arrow = arrow_array::types::UInt8Type;
+            fn to_native(self) -> u8 {
+                self as u8
+            }
+            fn from_native(native: u8) -> Self {
+                match native {
+                    $($code => Self::$variant,)*
+                    _ => Self::$other,
+                }
+            }
+        }
+    )*};
+}
+pub(crate) use codes;
+
+/// A table that grows: every way in and out of it.
+pub(crate) trait Growing {
+    /// A row, as a tuple of its cells.
+    type Row;
+    /// The table once it is frozen.
+    type Frozen;
+
+    fn push(&mut self, row: Self::Row);
+
+    fn row(&self, index: usize) -> Self::Row;
+
+    /// Freezes the columns; their memory moves, it is not copied.
+    fn finish(self) -> Self::Frozen;
+
+    /// Moves the rows out and leaves none; nothing is copied.
+    fn take(&mut self) -> Self::Frozen;
+
+    /// A frozen copy of the rows from `first` on.
+    fn copy_from(&self, first: usize) -> Self::Frozen;
+
+    fn len(&self) -> usize;
+
+    /// Appends the rows of a struct array read from a file. `None`: a column is missing or has another type.
+    fn extend_from_arrow(&mut self, rows: &arrow_array::StructArray) -> Option<()>;
+}
+
+/// A frozen table: its rows, one or several.
+pub(crate) trait Frozen {
+    /// A row, as a tuple of its cells.
+    type Row;
+
+    fn cells(&self, index: usize) -> Self::Row;
+
+    /// A copy of these rows.
+    fn gather(&self, rows: &[usize]) -> Self;
+}
+
 /// Declares a table: the struct of growing columns, the struct of frozen ones, and the moves between them.
 ///
 /// One line per column is all a new column needs: building, freezing, reading, the file format and its size in
@@ -90,42 +147,56 @@ macro_rules! table {
             $(pub(crate) $column: Vec<<$cell as $crate::table::Cell>::Native>,)*
         }
 
-        #[allow(dead_code, reason = "not every table needs every way in and out")]
-        impl $builder {
-            pub(crate) fn push(&mut self, row: ($($cell,)*)) {
+        impl $crate::table::Growing for $builder {
+            type Row = ($($cell,)*);
+            type Frozen = $table;
+
+            fn push(&mut self, row: Self::Row) {
                 let ($($column,)*) = row;
                 $(self.$column.push($crate::table::Cell::to_native($column));)*
             }
 
-            /// Freezes the columns; their memory moves, it is not copied.
-            pub(crate) fn finish(self) -> $table {
+            fn row(&self, index: usize) -> Self::Row {
+                ($(<$cell as $crate::table::Cell>::from_native(self.$column[index]),)*)
+            }
+
+            fn finish(self) -> $table {
                 $(let mut $column = self.$column; $column.shrink_to_fit();)*
                 $table { $($column: $column.into(),)* }
             }
 
-            /// Moves the rows out and leaves none; nothing is copied.
-            pub(crate) fn take(&mut self) -> $table {
+            fn take(&mut self) -> $table {
                 $table { $($column: std::mem::take(&mut self.$column).into(),)* }
             }
 
-            /// A frozen copy of the rows from `first` on.
-            pub(crate) fn copy_from(&self, first: usize) -> $table {
+            fn copy_from(&self, first: usize) -> $table {
                 $table { $($column: self.$column[first..].to_vec().into(),)* }
             }
 
-            pub(crate) fn len(&self) -> usize {
+            fn len(&self) -> usize {
                 let lengths = [$(self.$column.len(),)*];
                 lengths[0]
             }
 
-            /// Appends the rows of a struct array read from a file. `None`: a column is missing or has another type.
-            pub(crate) fn extend_from_arrow(&mut self, rows: &arrow_array::StructArray) -> Option<()> {
+            fn extend_from_arrow(&mut self, rows: &arrow_array::StructArray) -> Option<()> {
                 use arrow_array::cast::AsArray;
                 $(let $column = rows
                     .column_by_name(stringify!($column))?
                     .as_primitive_opt::<<$cell as $crate::table::Cell>::Arrow>()?;)*
                 $(self.$column.extend_from_slice($column.values());)*
                 Some(())
+            }
+        }
+
+        impl $crate::table::Frozen for $table {
+            type Row = ($($cell,)*);
+
+            fn cells(&self, index: usize) -> Self::Row {
+                ($(<$cell as $crate::table::Cell>::from_native(self.$column[index]),)*)
+            }
+
+            fn gather(&self, rows: &[usize]) -> Self {
+                Self { $($column: rows.iter().map(|&row| self.$column[row]).collect::<Vec<_>>().into(),)* }
             }
         }
 
@@ -147,12 +218,6 @@ macro_rules! table {
             #[must_use]
             pub fn heap_bytes(&self) -> usize {
                 0 $(+ self.$column.inner().capacity())*
-            }
-
-            /// A copy of these rows.
-            #[allow(dead_code, reason = "not every table needs every way in and out")]
-            pub(crate) fn gather(&self, rows: &[usize]) -> Self {
-                Self { $($column: rows.iter().map(|&row| self.$column[row]).collect::<Vec<_>>().into(),)* }
             }
 
             /// The fields of the file's schema.

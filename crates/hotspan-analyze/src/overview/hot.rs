@@ -68,13 +68,7 @@ pub(super) struct HotRow {
 pub(super) fn functions(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
     let profile = trace.profile();
     // Frames that differ only in the line being executed are one function.
-    let mut firsts: HashMap<FrameRow, FrameId> = HashMap::new();
-    let functions: Vec<FrameId> = profile
-        .frames
-        .rows()
-        .enumerate()
-        .map(|(index, row)| *firsts.entry(FrameRow { line: 0, ..row }).or_insert(FrameId::at(index)))
-        .collect();
+    let functions = profile.frames.firsts_by(|row| FrameRow { line: 0, ..row });
     let mut times: HashMap<FrameId, (Duration, Duration)> = HashMap::new();
     let mut seen = HashSet::new();
     for &(stack, weight) in stacks.iter().filter(|&&(stack, _)| !is_importing(trace, stack)) {

@@ -3,27 +3,29 @@
 //! A kernel is tied to its operator through the call that launched it: the call has the thread and the time, and
 //! [`HostSpans`] knows who was running there and then.
 
+mod counters;
+mod tracks;
+mod waits;
+mod work;
+
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, Args, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, LayoutId, Loss, Place, SpanRow,
-    StringId, Timestamp, TraceBuilder, TrackId,
+    Arg, Args, CategoryId, Duration, EventRow, Ident, LayoutId, Loss, Place, SpanRow, StringId, Timestamp,
+    TraceBuilder, TrackId,
 };
 
 use crate::clock::{Calibration, Ticks};
-use crate::cupti::abi::{DOMAIN_RUNTIME, Overhead, Synchronization};
+use crate::cupti::abi::DOMAIN_RUNTIME;
 use crate::cupti::demangle::Demangler;
 use crate::cupti::devices::Devices;
-use crate::cupti::names;
-use crate::cupti::nvml::{Reading, Samples};
-use crate::cupti::occupancy::Needs;
-use crate::cupti::records::{Call, Peers, Records, Work, WorkKind};
+use crate::cupti::records::{Call, Records};
 use crate::cupti::session::Recording;
 use crate::cupti::timing::DeviceClock;
 use crate::host_spans::{Around, HostSpans};
 
-/// Kineto sorts devices after all processes of the host.
-const DEVICE_SORT_INDEX: i64 = 5_000_000;
+use counters::add_counters;
+
 /// "No stream" and "no event" in records.
 const NONE: u32 = u32::MAX;
 
@@ -99,7 +101,7 @@ pub(crate) fn add(
         }
     }
     describe(builder, &devices, version);
-    counters(builder, &samples, calibration, base);
+    add_counters(builder, &samples, calibration, base);
     let Some([first, last]) = pairs else {
         // Without a common clock nothing can be placed.
         builder.losses.add_many(Loss::UntimedDeviceWork, (work.len() + made.len()) as u64, None);
@@ -167,45 +169,6 @@ fn describe(builder: &mut TraceBuilder, devices: &Devices, version: u32) {
     {
         if let Some(version) = version {
             metadata.set(key, &version.to_string());
-        }
-    }
-}
-
-/// NVML's readings, each figure a counter of its device.
-fn counters(builder: &mut TraceBuilder, samples: &Samples, calibration: &Calibration, base: i64) {
-    let category = builder.category("hardware_counters");
-    let mut pending = PendingArgs::default();
-    for &(ticks, device, reading) in samples {
-        let time = Timestamp(calibration.unix(ticks).0 - base);
-        let process = Ident::Text(builder.intern(&format!("GPU {device} Counters")));
-        let track = builder.track(process, Ident::Int(0));
-        let number = |value: Option<u32>| value.map(|value| Arg::Int(i64::from(value)));
-        let Reading {
-            utilisation,
-            memory_utilisation,
-            memory_used,
-            power_milliwatts,
-            sm_clock,
-            memory_clock,
-            temperature,
-        } = reading;
-        let power = power_milliwatts.map(|power| Arg::Float(f64::from(power) / 1000.0));
-        let figures = [
-            ("GPU utilization", "%", number(utilisation)),
-            ("GPU memory utilization", "%", number(memory_utilisation)),
-            ("GPU memory used", "bytes", memory_used.map(|bytes| Arg::Int(bytes as i64))),
-            ("GPU power", "W", power),
-            ("GPU SM clock", "MHz", number(sm_clock)),
-            ("GPU memory clock", "MHz", number(memory_clock)),
-            ("GPU temperature", "C", number(temperature)),
-        ];
-        for (name, unit, value) in figures {
-            let Some(value) = value else { continue };
-            builder.push_arg(&mut pending, Place::Args, unit.as_bytes(), value);
-            let args = builder.commit_args(&mut pending);
-            pending.clear();
-            let name = builder.intern(name);
-            builder.push_counter(EventRow { time, name, category, track, args });
         }
     }
 }
@@ -298,226 +261,4 @@ impl Converter<'_> {
             }
         }
     }
-
-    fn thread(&mut self, thread: u32) -> TrackId {
-        let track = self.builder.track(self.process, Ident::Int(i64::from(thread)));
-        if self.builder.track_mut(track).name.is_none() {
-            let name = std::fs::read_to_string(format!("/proc/self/task/{thread}/comm")).unwrap_or_default();
-            let name = self.builder.intern(&format!("thread {thread} ({})", name.trim_end()));
-            let described = self.builder.track_mut(track);
-            described.name = Some(name);
-            described.sort_index = Some(i64::from(thread));
-        }
-        track
-    }
-
-    fn stream(&mut self, device: u32, stream: u32) -> TrackId {
-        let ident = Ident::Int(if stream == NONE { -1 } else { i64::from(stream) });
-        let track = self.builder.track(Ident::Int(i64::from(device)), ident);
-        if self.builder.track_mut(track).name.is_some() {
-            return track;
-        }
-        let name = if stream == NONE { format!("Device {device}") } else { format!("stream {stream} ") };
-        let name = self.builder.intern(&name);
-        let described = self.builder.track_mut(track);
-        described.name = Some(name);
-        described.sort_index = Some(if stream == NONE { -1 } else { i64::from(stream) });
-        let process = self.builder.process(Ident::Int(i64::from(device)));
-        let program = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
-        let program = self.builder.intern(program.trim_end());
-        let labels = self.builder.intern(&format!("GPU {device}"));
-        let described = self.builder.process_mut(process);
-        described.name = Some(program);
-        described.labels = Some(labels);
-        described.sort_index = Some(DEVICE_SORT_INDEX + i64::from(device));
-        track
-    }
-
-    fn side(&mut self, side: [i32; 3]) -> Arg {
-        let builder = &mut *self.builder;
-        let [x, y, z] = side;
-        Arg::Json(*self.sides.entry(side).or_insert_with(|| builder.intern(&format!("[{x}, {y}, {z}]"))))
-    }
-
-    fn work(&mut self, work: &Work, kernels: &[StringId]) {
-        let track = self.stream(work.device, work.stream);
-        let launch = self.launches.get(&work.correlation).copied();
-        let around = launch.map(|launch| launch.around).unwrap_or_default();
-        let external = around.innermost.map(|span| Arg::Int(span.external));
-        let (category, name, args) = match work.kind {
-            WorkKind::Kernel { name, .. } => {
-                let args = self.kernel_args(work, external);
-                ("kernel", kernels.get(name as usize).copied().unwrap_or_default(), args)
-            }
-            WorkKind::Copy { kind, source, destination, bytes, peers } => {
-                let args = self.copy_args(work, external, bytes, peers);
-                ("gpu_memcpy", self.builder.intern(&names::copy(kind, source, destination)), args)
-            }
-            WorkKind::Fill { memory, bytes } => {
-                let args = self.copy_args(work, external, bytes, None);
-                ("gpu_memset", self.builder.intern(&names::fill(memory)), args)
-            }
-        };
-        let category = self.builder.category(category);
-        let time = self.span(category, name, track, (work.start, work.end), args);
-        if let Some(annotation) = around.annotation {
-            let end = time.0 + self.duration(work.start, work.end).0;
-            let key = (work.device, work.stream, annotation.external);
-            let range = self.annotated.entry(key).or_insert((annotation.name, time.0, end));
-            range.1 = range.1.min(time.0);
-            range.2 = range.2.max(end);
-        }
-        if let Some(launch) = launch {
-            self.arrow(work.correlation, launch, track, time);
-        }
-    }
-
-    /// From the call to its work; a call that launches a graph has one beginning and many ends.
-    fn arrow(&mut self, correlation: u32, launch: Launch, track: TrackId, time: Timestamp) {
-        let name = self.builder.intern("ac2g");
-        let category = self.builder.category("ac2g");
-        let args = self.builder.no_args();
-        let id = self.first_correlation + i64::from(correlation);
-        let mut push = |phase, time, track| {
-            let event = EventRow { time, name, category, track, args };
-            self.builder.push_flow(FlowRow { event, id, phase, binds_enclosing: phase == FlowPhase::End });
-        };
-        if !launch.has_work {
-            push(FlowPhase::Start, launch.time, launch.track);
-            self.launches.insert(correlation, Launch { has_work: true, ..launch });
-        }
-        push(FlowPhase::End, time, track);
-    }
-
-    fn kernel_args(&mut self, work: &Work, external: Option<Arg>) -> Args {
-        let WorkKind::Kernel { grid, block, registers, static_shared, dynamic_shared, .. } = work.kind else {
-            return self.builder.no_args();
-        };
-        let needs = Needs { grid, block, registers: u32::from(registers), static_shared, dynamic_shared };
-        let fill = self.devices.get(work.device).and_then(|device| needs.on(device));
-        let shared = i64::from(static_shared) + i64::from(dynamic_shared);
-        let (grid, block) = (self.side(grid), self.side(block));
-        let [graph, node] = graph_args(work);
-        let int = |value: u32| Some(Arg::Int(i64::from(value)));
-        self.args(
-            2,
-            [
-                ("External id", external),
-                ("queued", int(0)),
-                ("device", int(work.device)),
-                ("context", int(work.context)),
-                ("stream", int(work.stream)),
-                ("correlation", Some(self.correlation(work.correlation))),
-                ("registers per thread", int(u32::from(registers))),
-                ("shared memory", Some(Arg::Int(shared))),
-                ("blocks per SM", fill.map(|fill| Arg::Float(fill.blocks_per_sm))),
-                ("warps per SM", fill.map(|fill| Arg::Float(fill.warps_per_sm))),
-                ("grid", Some(grid)),
-                ("block", Some(block)),
-                ("est. achieved occupancy %", fill.map(|fill| Arg::Int(fill.occupancy))),
-                ("graph id", graph),
-                ("graph node id", node),
-            ],
-        )
-    }
-
-    fn copy_args(&mut self, work: &Work, external: Option<Arg>, bytes: u64, peers: Option<Peers>) -> Args {
-        let nanos = self.duration(work.start, work.end).0;
-        let bandwidth = (nanos > 0).then(|| Arg::Float(bytes as f64 / nanos as f64));
-        let [graph, node] = graph_args(work);
-        let int = |value: u32| Some(Arg::Int(i64::from(value)));
-        let of_peers = |pick: fn(Peers) -> u32| peers.map(|peers| Arg::Int(i64::from(pick(peers))));
-        self.args(
-            3,
-            [
-                ("External id", external),
-                ("fromDevice", of_peers(|peers| peers.from[0])),
-                ("inDevice", peers.and(int(work.device))),
-                ("toDevice", of_peers(|peers| peers.to[0])),
-                ("fromContext", of_peers(|peers| peers.from[1])),
-                ("inContext", peers.and(int(work.context))),
-                ("toContext", of_peers(|peers| peers.to[1])),
-                ("device", int(work.device)),
-                ("context", int(work.context)),
-                ("stream", int(work.stream)),
-                ("correlation", Some(self.correlation(work.correlation))),
-                ("bytes", Some(Arg::Int(bytes as i64))),
-                ("memory bandwidth (GB/s)", bandwidth),
-                ("graph id", graph),
-                ("graph node id", node),
-            ],
-        )
-    }
-
-    /// Annotations as the device saw them: from the first to the last of their work on each stream.
-    fn annotations(&mut self) {
-        let mut ranges: Vec<_> = std::mem::take(&mut self.annotated).into_iter().collect();
-        ranges.sort_unstable_by_key(|&((device, stream, external), _)| (device, stream, external));
-        let category = self.builder.category("gpu_user_annotation");
-        for ((device, stream, external), (name, start, end)) in ranges {
-            let track = self.stream(device, stream);
-            let args = self.args(4, [("External id", Some(Arg::Int(external)))]);
-            let event = EventRow { time: Timestamp(start), name, category, track, args };
-            self.builder.push_span(SpanRow { event, duration: Duration(end - start) });
-        }
-    }
-
-    fn syncs(&mut self, syncs: &[Synchronization], recorded: &HashMap<(u32, u32), (u32, u32)>) {
-        let category = self.builder.category("cuda_sync");
-        for sync in syncs {
-            let device = self.contexts.get(&sync.context).copied().unwrap_or(0);
-            // Only a stream that waits for an event has the wait on its own row: a program that waits for a stream would
-            // lie across that stream's work.
-            let row = if sync.sync == names::STREAM_WAIT_EVENT { sync.stream } else { NONE };
-            let track = self.stream(device, row);
-            let name = self.builder.intern(names::sync(sync.sync));
-            let launch = self.launches.get(&sync.correlation).copied();
-            let external = launch.and_then(|launch| launch.around.innermost);
-            let has_event = sync.event != NONE;
-            let source = recorded.get(&(sync.context, sync.event)).filter(|_| has_event);
-            let or_none = |value: Option<u32>| Arg::Int(value.map_or(-1, i64::from));
-            let args = self.args(
-                5,
-                [
-                    ("External id", external.map(|span| Arg::Int(span.external))),
-                    ("cuda_sync_kind", Some(Arg::Text(name))),
-                    ("wait_on_stream", has_event.then(|| or_none(source.map(|source| source.0)))),
-                    (
-                        "wait_on_cuda_event_record_corr_id",
-                        has_event.then(|| source.map_or(Arg::Int(-1), |source| self.correlation(source.1))),
-                    ),
-                    ("wait_on_cuda_event_id", has_event.then(|| Arg::Int(i64::from(sync.event)))),
-                    ("stream", Some(or_none(Some(sync.stream).filter(|&stream| stream != NONE)))),
-                    ("correlation", Some(self.correlation(sync.correlation))),
-                    ("device", Some(Arg::Int(i64::from(device)))),
-                    ("context", Some(Arg::Int(i64::from(sync.context)))),
-                ],
-            );
-            self.span(category, name, track, (sync.start, sync.end), args);
-        }
-    }
-
-    fn overheads(&mut self, overheads: &[Overhead]) {
-        if overheads.is_empty() {
-            return;
-        }
-        let category = self.builder.category("overhead");
-        let track = self.builder.track(Ident::Int(-1), Ident::Int(0));
-        let name = self.builder.intern("CUPTI Overhead");
-        self.builder.track_mut(track).name = Some(name);
-        let args = self.builder.no_args();
-        for overhead in overheads {
-            let name = self.builder.intern(names::overhead(overhead.overhead));
-            self.span(category, name, track, (overhead.start, overhead.end), args);
-        }
-    }
-}
-
-/// The graph and its node, for work of a graph.
-fn graph_args(work: &Work) -> [Option<Arg>; 2] {
-    let is_of_graph = work.graph != 0;
-    [
-        is_of_graph.then(|| Arg::Int(i64::from(work.graph))),
-        is_of_graph.then_some(Arg::Int(work.graph_node as i64)),
-    ]
 }

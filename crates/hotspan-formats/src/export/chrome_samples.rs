@@ -34,16 +34,10 @@ struct Thread {
 pub(super) fn spans_of_samples(trace: &Trace) -> Vec<SampledSpan> {
     let profile = trace.profile();
     // Lines of one function are one call.
-    let mut firsts: HashMap<FrameRow, FrameId> = HashMap::new();
-    let functions: Vec<FrameId> = profile
-        .frames
-        .rows()
-        .enumerate()
-        .map(|(index, row)| {
-            let line = if row.first_line == 0 { row.line } else { 0 };
-            *firsts.entry(FrameRow { line, ..row }).or_insert(FrameId::at(index))
-        })
-        .collect();
+    let functions = profile.frames.firsts_by(|row| {
+        let line = if row.first_line == 0 { row.line } else { 0 };
+        FrameRow { line, ..row }
+    });
     let mut threads: HashMap<TrackId, Thread> = HashMap::new();
     let mut spans = Vec::new();
     let mut stack: Vec<FrameId> = Vec::new();

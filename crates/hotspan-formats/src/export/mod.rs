@@ -6,6 +6,7 @@ pub mod collapsed;
 pub mod flamegraph;
 pub(crate) mod frame_text;
 pub mod hotspan;
+mod json_text;
 pub mod lprof;
 pub mod memory;
 pub mod memory_plot;

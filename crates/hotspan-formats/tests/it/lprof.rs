@@ -1,25 +1,12 @@
 //! line_profiler's files: real ones of all pickle protocols, hostile ones, and mutations of both.
 
-use std::path::Path;
-
 use hotspan_analyze::lines::{LineReportOptions, line_functions, line_report, line_table};
 use hotspan_formats::Exporter;
 use hotspan_formats::export::lprof::Lprof;
 use hotspan_store::Trace;
 
+use crate::mutations::{corpus, for_each_mutation, named_corpus};
 use crate::{check_hotspan, read};
-
-fn corpus() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/lprof");
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .expect("the corpus is part of the repository")
-        .map(|entry| entry.unwrap().path())
-        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap()))
-        .collect();
-    files.sort();
-    assert!(files.len() >= 10, "the corpus has {} files", files.len());
-    files
-}
 
 fn written(trace: &Trace) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -40,7 +27,8 @@ fn exercise(content: &[u8]) -> bool {
 
 #[test]
 fn every_protocol_says_the_same() {
-    for (name, content) in corpus().into_iter().filter(|(name, _)| name.starts_with("protocol_")) {
+    for (name, content) in named_corpus("lprof").into_iter().filter(|(name, _)| name.starts_with("protocol_"))
+    {
         let trace = check_hotspan(content);
         let functions = line_functions(&trace);
         assert_eq!(trace.source().format, "line_profiler", "{name}");
@@ -57,8 +45,11 @@ fn every_protocol_says_the_same() {
 
 #[test]
 fn some_are_readable_and_hostile_ones_are_refused() {
-    let readable: Vec<_> =
-        corpus().into_iter().filter(|(_, content)| exercise(content)).map(|(name, _)| name).collect();
+    let readable: Vec<_> = named_corpus("lprof")
+        .into_iter()
+        .filter(|(_, content)| exercise(content))
+        .map(|(name, _)| name)
+        .collect();
     let expected = [
         "float_times.lprof",
         "huge_line.lprof",
@@ -73,32 +64,9 @@ fn some_are_readable_and_hostile_ones_are_refused() {
 
 #[test]
 fn mutations_of_the_corpus_are_read_without_a_panic() {
-    let mut state = 0x2545_F491_4F6C_DD1D_u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below.max(1) as u64) as usize
-    };
-    for (_, content) in corpus() {
-        for _ in 0..400 {
-            let mut content = content.clone();
-            for _ in 0..=random(4) {
-                let at = random(content.len());
-                match random(3) {
-                    0 => content.truncate(at.max(2)),
-                    1 => {
-                        let end = (at + random(12)).min(content.len());
-                        content.drain(at..end);
-                    }
-                    _ => {
-                        if let Some(byte) = content.get_mut(at) {
-                            *byte ^= 1 << random(8);
-                        }
-                    }
-                }
-            }
-            exercise(&content);
-        }
-    }
+    // Opcodes of pickle that take something from the stack, the memo or the file, and lengths that are too large.
+    const PIECES: [&[u8]; 8] = [b".", b"(", b"R", b"h\xff", b"\x8c\xff", b"X\xff\xff\xff\x7f", b"\x94", b"u"];
+    for_each_mutation(&corpus("lprof"), 400, &PIECES, |content| {
+        exercise(content);
+    });
 }

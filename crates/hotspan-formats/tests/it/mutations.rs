@@ -2,14 +2,22 @@
 
 use std::path::Path;
 
-/// The files of a fuzzer's corpus.
-pub(crate) fn corpus(name: &str) -> Vec<Vec<u8>> {
+/// The files of a fuzzer's corpus, with their names.
+pub(crate) fn named_corpus(name: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let entries = std::fs::read_dir(folder).expect("the corpus is part of the repository");
-    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(!paths.is_empty());
-    paths.into_iter().map(|path| std::fs::read(path).unwrap()).collect()
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+/// The files of a fuzzer's corpus.
+pub(crate) fn corpus(name: &str) -> Vec<Vec<u8>> {
+    named_corpus(name).into_iter().map(|(_, content)| content).collect()
 }
 
 /// Hands out contents that were cut, spliced with pieces of syntax, and had bits flipped.

@@ -6,6 +6,7 @@ use hotspan_formats::Exporter;
 use hotspan_formats::export::prof::Prof;
 use hotspan_store::{Loss, Trace};
 
+use crate::mutations::for_each_mutation;
 use crate::read;
 
 fn content(name: &str) -> Vec<u8> {
@@ -46,24 +47,13 @@ fn what_is_no_profile_is_an_error_or_a_loss() {
 
 #[test]
 fn mutations_are_read_without_a_panic() {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below.max(1) as u64) as usize
-    };
-    for name in ["recursion.prof", "recursion_version_0.prof", "large_counts.prof", "nested.prof"] {
-        for _ in 0..3_000 {
-            let mut bytes = content(name);
-            for _ in 0..=random(3) {
-                let at = random(bytes.len());
-                bytes[at] = random(256) as u8;
-            }
-            bytes.truncate(1 + random(bytes.len() * 2).min(bytes.len() - 1));
-            if let Ok(trace) = read(bytes) {
-                written(&trace);
-            }
+    // Types of marshal's values, with and without the flag of a reference, and lengths that are too large.
+    let pieces =
+        [&b"\xdb"[..], b"[\x00\x00\x00\x10", b")\xff", b"r\x00\x00\x00\x00", b"{", b"0", b"\xff\xff\xff\x7f"];
+    let names = ["recursion.prof", "recursion_version_0.prof", "large_counts.prof", "nested.prof"];
+    for_each_mutation(&names.map(content), 3_000, &pieces, |bytes| {
+        if let Ok(trace) = read(bytes.to_vec()) {
+            written(&trace);
         }
-    }
+    });
 }

@@ -1,9 +1,10 @@
-//! Building args: the tree of layouts and the columns that grow behind its leaves.
+//! Building args: the tree of layouts, whose leaves are the tables of [`super::growing`].
 //!
 //! The tree is what keeps importing fast: the keys of an event are compared with the keys seen at the same place
 //! before, which nearly always match at the first try, so no key is hashed and none is looked up twice.
 
-use crate::args::{Arg, ArgColumn, ArgKey, ArgType, Args, Layout, Place};
+use crate::args::growing::GrowingLayout;
+use crate::args::{Arg, ArgKey, ArgType, Args, Layout, Place};
 use crate::ids::{LayoutId, StringId};
 use crate::string_table::StringTable;
 
@@ -45,24 +46,6 @@ struct Node {
     name: Box<[u8]>,
     children: Vec<u32>,
     layout: Option<LayoutId>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum GrowingColumn {
-    Small(Vec<u32>),
-    Int(Vec<i64>),
-    Float(Vec<f64>),
-    Id(Vec<u32>),
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct GrowingLayout {
-    pub(crate) keys: Vec<ArgKey>,
-    pub(crate) columns: Vec<GrowingColumn>,
-    /// The number of the first row still here; those before it were taken out.
-    pub(crate) first: u32,
-    /// The number of the next row.
-    pub(crate) next: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -274,115 +257,6 @@ impl ArgsBuilder {
             self.layouts.push(GrowingLayout::new(vec![key]));
             layout
         })
-    }
-}
-
-impl GrowingLayout {
-    fn new(keys: Vec<ArgKey>) -> Self {
-        let columns = keys.iter().map(|key| GrowingColumn::new(key.kind)).collect();
-        Self { keys, columns, first: 0, next: 0 }
-    }
-
-    fn finish(self) -> Layout {
-        let columns = self.columns.into_iter().map(GrowingColumn::finish).collect();
-        Layout { keys: self.keys, columns, rows: self.next - self.first }
-    }
-
-    fn take(&mut self) -> Layout {
-        let empty = self.keys.iter().map(|key| GrowingColumn::new(key.kind)).collect();
-        let columns =
-            std::mem::replace(&mut self.columns, empty).into_iter().map(GrowingColumn::freeze).collect();
-        let rows = self.next - self.first;
-        self.first = self.next;
-        Layout { keys: self.keys.clone(), columns, rows }
-    }
-}
-
-impl GrowingColumn {
-    fn new(kind: ArgType) -> Self {
-        match kind {
-            ArgType::Int => Self::Small(Vec::new()),
-            ArgType::Float => Self::Float(Vec::new()),
-            ArgType::Text | ArgType::Json => Self::Id(Vec::new()),
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, value: Arg) {
-        match (self, value) {
-            (Self::Int(values), Arg::Int(number)) => values.push(number),
-            (Self::Float(values), Arg::Float(number)) => values.push(number),
-            (Self::Id(values), Arg::Text(id) | Arg::Json(id)) => values.push(id.0),
-            (column, Arg::Int(number)) => column.push_int(number),
-            // The tree gives each type a column of its own, so nothing else can arrive.
-            _ => debug_assert!(false, "a value met a column of another type"),
-        }
-    }
-
-    #[inline]
-    fn push_int(&mut self, number: i64) {
-        match self {
-            Self::Small(values) => match u32::try_from(number) {
-                Ok(small) => values.push(small),
-                Err(_) => {
-                    let mut wide: Vec<i64> = values.iter().map(|&small| small.into()).collect();
-                    wide.push(number);
-                    *self = Self::Int(wide);
-                }
-            },
-            Self::Int(values) => values.push(number),
-            Self::Float(_) | Self::Id(_) => debug_assert!(false, "a number met a column of another type"),
-        }
-    }
-
-    /// Appends whole numbers read from a file.
-    pub(crate) fn extend_small(&mut self, numbers: &[u32]) {
-        match self {
-            Self::Small(values) => values.extend_from_slice(numbers),
-            column => numbers.iter().for_each(|&number| column.push_int(number.into())),
-        }
-    }
-
-    /// Appends whole numbers read from a file.
-    pub(crate) fn extend_ints(&mut self, numbers: &[i64]) {
-        match self {
-            Self::Int(values) => values.extend_from_slice(numbers),
-            column => numbers.iter().for_each(|&number| column.push_int(number)),
-        }
-    }
-
-    /// Appends fractions read from a file.
-    pub(crate) fn extend_floats(&mut self, numbers: &[f64]) {
-        match self {
-            Self::Float(values) => values.extend_from_slice(numbers),
-            _ => debug_assert!(false, "a fraction met a column of another type"),
-        }
-    }
-
-    /// Appends string ids read from a file.
-    pub(crate) fn extend_ids(&mut self, ids: &[u32]) {
-        match self {
-            Self::Id(values) => values.extend_from_slice(ids),
-            _ => debug_assert!(false, "a string met a column of another type"),
-        }
-    }
-
-    fn finish(mut self) -> ArgColumn {
-        match &mut self {
-            Self::Small(values) | Self::Id(values) => values.shrink_to_fit(),
-            Self::Int(values) => values.shrink_to_fit(),
-            Self::Float(values) => values.shrink_to_fit(),
-        }
-        self.freeze()
-    }
-
-    fn freeze(self) -> ArgColumn {
-        match self {
-            Self::Small(values) => ArgColumn::Small(values.into()),
-            Self::Int(values) => ArgColumn::Int(values.into()),
-            Self::Float(values) => ArgColumn::Float(values.into()),
-            Self::Id(values) => ArgColumn::Id(values.into()),
-        }
     }
 }
 

@@ -5,13 +5,14 @@ use arrow_array::StructArray;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 
-use crate::args::build::GrowingColumn;
+use crate::args::growing::GrowingColumn;
 use crate::builder::TraceBuilder;
 use crate::file::check::Check;
 use crate::file::columns::{Checked, Chunk, Damaged, Segments, cells, optional, piece, text};
 use crate::ids::StringId;
 use crate::losses::{Loss, Losses};
 use crate::metadata::Source;
+use crate::table::Growing;
 
 /// All chunks accepted so far.
 #[derive(Debug, Default)]

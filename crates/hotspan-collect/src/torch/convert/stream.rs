@@ -8,7 +8,8 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use hotspan_store::{Ident, Loss, Timestamp, TraceBuilder, TrackId};
 
-use super::{Blocks, Converter};
+use super::Converter;
+use super::blocks::Blocks;
 use crate::buffer::{self, Chunk};
 use crate::calls::SpanTable;
 use crate::clock::{self, Ticks, TimeLine};

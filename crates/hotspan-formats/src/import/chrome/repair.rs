@@ -6,7 +6,8 @@
 
 use memchr::memmem;
 
-use super::scan::{MAX_DEPTH, Stop, is_number};
+use super::numbers::is_number;
+use super::scan::{MAX_DEPTH, Stop};
 
 /// What a repair found wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,92 @@
+//! What an event's attributes are read from: its span or its report of memory, in the trace.
+
+use std::sync::Arc;
+
+use hotspan_analyze::averages::DeviceKind;
+use hotspan_analyze::events::Role;
+use hotspan_analyze::memory::Use;
+use hotspan_analyze::{FunctionEvent, FunctionEvents};
+use hotspan_store::{Args, Duration, SpanId, Timestamp, Trace, TrackId};
+
+use super::PyFunctionEvent;
+
+impl PyFunctionEvent {
+    pub(super) fn trace(&self) -> &Trace {
+        &self.all.trace
+    }
+
+    pub(super) fn span(&self) -> Option<SpanId> {
+        match self.event {
+            FunctionEvent::Span(span) => Some(span),
+            FunctionEvent::Memory { .. } => None,
+        }
+    }
+
+    pub(super) fn of_span<T: Default>(&self, value: impl FnOnce(&FunctionEvents, SpanId) -> T) -> T {
+        self.span().map(|span| value(&self.all.events, span)).unwrap_or_default()
+    }
+
+    pub(super) fn other(&self, span: SpanId) -> Self {
+        Self { all: Arc::clone(&self.all), event: FunctionEvent::Span(span) }
+    }
+
+    pub(super) fn begin(&self) -> Timestamp {
+        match self.event {
+            FunctionEvent::Span(span) => self.trace().spans().time(span),
+            FunctionEvent::Memory { time, .. } => time,
+        }
+    }
+
+    pub(super) fn track(&self) -> TrackId {
+        match self.event {
+            FunctionEvent::Span(span) => self.trace().spans().track(span),
+            FunctionEvent::Memory { track, .. } => track,
+        }
+    }
+
+    pub(super) fn span_args(&self) -> Option<Args> {
+        self.span().map(|span| self.trace().spans().args(span))
+    }
+
+    pub(super) fn int(&self, key: &str) -> Option<i64> {
+        self.trace().arg(key).int(self.span_args()?)
+    }
+
+    pub(super) fn used(&self) -> Use {
+        match self.event {
+            FunctionEvent::Span(span) => self.all.events.memory(self.trace(), span),
+            FunctionEvent::Memory { used, .. } => used,
+        }
+    }
+
+    pub(super) fn own_use(&self) -> Use {
+        match self.event {
+            FunctionEvent::Span(span) => self.all.events.self_memory(self.trace(), span),
+            FunctionEvent::Memory { used, .. } => used,
+        }
+    }
+
+    pub(super) fn cpu(&self) -> Duration {
+        self.of_span(|events, span| events.cpu_time(self.trace(), span))
+    }
+
+    pub(super) fn self_cpu(&self) -> Duration {
+        self.of_span(|events, span| events.self_cpu_time(self.trace(), span))
+    }
+
+    pub(super) fn device(&self) -> Duration {
+        self.of_span(|events, span| events.device_time(self.trace(), span))
+    }
+
+    pub(super) fn self_device(&self) -> Duration {
+        self.of_span(|events, span| events.self_device_time(self.trace(), span))
+    }
+
+    pub(super) fn device_kind(&self) -> DeviceKind {
+        self.of_span(FunctionEvents::device)
+    }
+
+    pub(super) fn role(&self) -> Option<Role> {
+        self.span().map(|span| self.all.events.role(span))
+    }
+}

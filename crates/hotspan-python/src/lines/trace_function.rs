@@ -1,0 +1,56 @@
+//! Asking the interpreter to tell about lines by a trace function: CPython before 3.12, thread by thread.
+
+use std::cell::RefCell;
+
+use hotspan_collect::lines::tracing;
+use pyo3::prelude::*;
+
+thread_local! {
+    /// The trace function that was set when this thread began to be watched.
+    static EARLIER_TRACE: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
+}
+
+pub(super) fn marker(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the GIL is held; the function made is ours to own, null comes with an exception.
+    unsafe { Bound::from_owned_ptr_or_err(py, tracing::marker().cast()) }
+}
+
+fn is_marker(function: &Bound<'_, PyAny>) -> bool {
+    let name = function.getattr("__name__").and_then(|name| name.extract::<String>());
+    name.is_ok_and(|name| name == "hotspan_trace")
+}
+
+pub(super) fn begin_tracing(py: Python<'_>) -> PyResult<()> {
+    if !tracing::begin() {
+        return Ok(());
+    }
+    let earlier = py.import("sys")?.call_method0("gettrace")?;
+    let earlier = (!earlier.is_none()).then(|| earlier.unbind());
+    let marker = marker(py)?;
+    EARLIER_TRACE.with_borrow_mut(|place| *place = earlier);
+    // SAFETY: the GIL is held and the marker was made for this.
+    unsafe { tracing::install(marker.as_ptr().cast()) };
+    Ok(())
+}
+
+pub(super) fn end_tracing(py: Python<'_>) -> PyResult<()> {
+    // SAFETY: the GIL is held.
+    if !unsafe { tracing::end() } {
+        return Ok(());
+    }
+    let sys = py.import("sys")?;
+    let earlier = EARLIER_TRACE.with_borrow_mut(Option::take);
+    // A thread that was traced before its first watched function goes on being so.
+    if earlier.as_ref().is_some_and(|earlier| is_marker(earlier.bind(py))) {
+        return Ok(());
+    }
+    // Someone may have set another trace function meanwhile: that one stays.
+    if is_marker(&sys.call_method0("gettrace")?) {
+        // SAFETY: the GIL is held.
+        unsafe { tracing::remove() };
+        if let Some(earlier) = earlier {
+            sys.call_method1("settrace", (earlier,))?;
+        }
+    }
+    Ok(())
+}
