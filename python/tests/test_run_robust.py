@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import hotspan
@@ -79,6 +80,28 @@ def test_many_short_children(tmp_path: Path) -> None:
     seen = run(tmp_path, program)
     assert (seen.returncode, seen.stdout) == (0, "done\n"), seen.stderr
     assert "truncated_file" not in hotspan.open(tmp_path / "x.hotspan").losses
+
+
+def test_children_that_outlive_the_program(tmp_path: Path) -> None:
+    """What ends soon after is waited for; what goes on is recorded until then, and never speaks of it."""
+    program = """
+        import subprocess, sys
+        code = "import sys, time; print(1, flush=True); time.sleep(float(sys.argv[1])); open(sys.argv[1], 'w').close()"
+        for seconds in ("0.3", "3"):
+            with open(f"stderr-{seconds}", "w") as errors:
+                child = [sys.executable, "-c", code, seconds]
+                subprocess.Popen(child, stdout=subprocess.PIPE, stderr=errors).stdout.readline()
+    """
+    seen = run(tmp_path, program)
+    assert seen.returncode == 0, seen.stderr
+    assert (tmp_path / "0.3").exists()
+    assert not (tmp_path / "3").exists()
+    assert hotspan.open(tmp_path / "x.hotspan").losses["truncated_file"] == 1, "the one that goes on"
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "3").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert [(tmp_path / f"stderr-{seconds}").read_text() for seconds in ("0.3", "3")] == ["", ""]
 
 
 def test_out_of_memory(tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ def a_kernel(server: ViewServer, run: int) -> str:
     begin, end = hit["begin"] - 900_000, hit["begin"] + 900_000
     groups = list(dict.fromkeys(track["process"] for track in info["tracks"]))
     closed = ",".join(str(place) for place, group in enumerate(groups) if group in ("Memory", "-1"))
-    return f"&from={begin}&to={end}&span={hit['span']}&close={closed}"
+    folded = ",".join(str(track["id"]) for track in info["tracks"] if track["depth"] > 40)
+    return f"&from={begin}&to={end}&span={hit['span']}&close={closed}&fold={folded}"
 
 
 @pytest.fixture(scope="module")

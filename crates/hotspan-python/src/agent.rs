@@ -1,5 +1,6 @@
 //! `Agent`: what records a whole program from inside, as Python sees it.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,6 +9,7 @@ use hotspan_collect::calls::{self, Tracer};
 use hotspan_collect::clock::UnixNanos;
 use hotspan_collect::native::{self, Rate};
 use hotspan_collect::torch::{Options, Session, Shim, TorchInstall};
+use hotspan_store::file::FileError;
 use hotspan_store::{Trace, TraceBuilder};
 use pyo3::prelude::*;
 
@@ -278,8 +280,11 @@ impl PyAgent {
     fn finish(&self, py: Python<'_>) {
         self.unwatch(py);
         let Some(agent) = lock(&self.agent).take() else { return };
-        if let Err(error) = py.detach(|| agent.finish()) {
-            agent::say(&format!("the recording is not complete: {error}"));
+        match py.detach(|| agent.finish()) {
+            Ok(()) => {}
+            // The program has ended long before this process, and its recording has been put away.
+            Err(FileError::Write { error }) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => agent::say(&format!("the recording is not complete: {error}")),
         }
     }
 

@@ -8,8 +8,8 @@ export const RULER = 34;
 const COUNTER = 40;
 const FOLDED_COUNTER = 12;
 const GAP = 4;
-/** Tracks with more lanes than this begin folded. */
-const DEEP = 48;
+/** Tracks with more lanes than this begin folded: deeper than the stacks of a training, as of a recursion. */
+const DEEP = 120;
 
 export interface Line {
   /** A group's title has no track. */

@@ -120,6 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     })?;
     let ended = clock::unix_now();
 
+    spool::wait_for_children(&spool);
     let Collected { mut trace, written } = spool::collect(&spool, process);
     if trace.tracks().is_empty() {
         say(
@@ -231,6 +232,7 @@ pub(crate) fn sample_from_within(
         let _ = fs::remove_dir(&spool);
         CommandError::Start { program: command.get_program().display().to_string(), source: error }
     })?;
+    spool::wait_for_children(&spool);
     let trace = spool::collect(&spool, process).trace;
     let _ = fs::remove_dir_all(&spool);
     Ok((trace, status))

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use hotspan_analyze::RUN_KEY;
 use hotspan_collect::clock::UnixNanos;
@@ -47,6 +48,29 @@ const ABOUT: &str = "run.json";
 pub(super) fn describe(spool: &Path, facts: &Value) {
     // Nobody misses it but a reader of such a folder.
     let _ = fs::write(spool.join(ABOUT), facts.to_string());
+}
+
+/// How long processes that outlive the program may take to write their last.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Waits for children that end a moment after the program does, as those of `multiprocessing` do.
+pub(super) fn wait_for_children(spool: &Path) {
+    let end = Instant::now() + LAST_WORDS;
+    while recordings(spool).filter_map(|path| process_of(&path)).any(runs) && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A file begins with the number of its process.
+fn process_of(recording: &Path) -> Option<u32> {
+    recording.file_name()?.to_str()?.split_once('-')?.0.parse().ok()
+}
+
+/// Whether a process runs; one that has ended may still wait for its parent to notice.
+fn runs(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 /// The processes of a program, read.
