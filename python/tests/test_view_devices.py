@@ -43,7 +43,7 @@ def a_kernel(server: ViewServer, run: int) -> str:
     begin, end = hit["begin"] - 900_000, hit["begin"] + 900_000
     groups = list(dict.fromkeys(track["process"] for track in info["tracks"]))
     closed = ",".join(str(place) for place, group in enumerate(groups) if group in ("Memory", "-1"))
-    folded = ",".join(str(track["id"]) for track in info["tracks"] if track["depth"] > 40)
+    folded = ",".join(str(track["id"]) for track in info["tracks"] if "(python3)" in track["name"])
     return f"&from={begin}&to={end}&span={hit['span']}&close={closed}&fold={folded}"
 
 
