@@ -25,7 +25,7 @@ def write_section(heading: str, body: str, page: Path = PAGE) -> None:
     """Put a section into the page: in place of its predecessor, or at the end; `heading` comes without its `##`."""
     text = page.read_text() if page.exists() else ""
     sections = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE))
-    sections[heading] = f"{stamp()}\n\n{body}"
+    sections[heading] = f"{stamp()}\n\n{body.strip()}"
     parts = ["# Benchmark results", *(f"## {name}\n\n{said.strip()}" for name, said in sections.items())]
     page.write_text("\n\n".join(parts) + "\n")
 
