@@ -13,8 +13,8 @@ mod time_order;
 use hashbrown::HashMap;
 use hotspan_store::{Duration, FrameKind, SampleState, SpanId, StackId, Trace, TrackId};
 
-use crate::events::{Events, Role};
-use crate::nesting::Nesting;
+use crate::model::Model;
+use crate::model::events::Role;
 
 pub use compare::{ComparedNode, compare_trees};
 pub use sandwich::{FunctionTime, Sandwich};
@@ -23,7 +23,7 @@ pub use time_order::{TimedCall, TimedThread, time_order, timed_threads};
 
 /// What tells two nodes under one parent apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Callee {
     /// The function, operator or thread.
     pub name: String,
     /// Its file, where it has one.
@@ -38,7 +38,7 @@ pub struct Place {
 #[derive(Clone, Debug)]
 pub struct Node {
     /// What it is.
-    pub place: Place,
+    pub callee: Callee,
     /// Its parent; `None` for the outermost.
     pub parent: Option<usize>,
     /// What it called, longest first.
@@ -90,14 +90,14 @@ pub struct CallTree {
 
 /// Builds the tree of a trace.
 #[must_use]
-pub fn call_tree(trace: &Trace, options: &TreeOptions) -> CallTree {
+pub fn call_tree(model: &Model, options: &TreeOptions) -> CallTree {
     let mut builder = TreeBuilder::default();
-    if !trace.profile().samples.is_empty() {
+    if !model.profile().samples.is_empty() {
         builder.source = TreeSource::Samples;
-        builder.add_samples(trace, options);
-    } else if !trace.spans().is_empty() {
+        builder.add_samples(model, options);
+    } else if !model.spans().is_empty() {
         builder.source = TreeSource::Spans;
-        builder.add_spans(trace, options);
+        builder.add_spans(model, options);
     }
     builder.finish()
 }
@@ -106,7 +106,7 @@ pub fn call_tree(trace: &Trace, options: &TreeOptions) -> CallTree {
 #[derive(Debug)]
 struct TreeBuilder {
     nodes: Vec<Node>,
-    ids: HashMap<(Option<usize>, Place), usize>,
+    ids: HashMap<(Option<usize>, Callee), usize>,
     source: TreeSource,
     count: u64,
 }
@@ -118,13 +118,13 @@ impl Default for TreeBuilder {
 }
 
 impl TreeBuilder {
-    fn node(&mut self, parent: Option<usize>, place: Place) -> usize {
+    fn node(&mut self, parent: Option<usize>, callee: Callee) -> usize {
         let next = self.nodes.len();
         let nodes = &mut self.nodes;
-        *self.ids.entry((parent, place)).or_insert_with_key(|(parent, place)| {
-            let (place, parent) = (place.clone(), *parent);
+        *self.ids.entry((parent, callee)).or_insert_with_key(|(parent, callee)| {
+            let (callee, parent) = (callee.clone(), *parent);
             let (own, total, count) = (Duration::ZERO, Duration::ZERO, 0);
-            nodes.push(Node { place, parent, children: Vec::new(), own, total, count });
+            nodes.push(Node { callee, parent, children: Vec::new(), own, total, count });
             next
         })
     }
@@ -132,7 +132,12 @@ impl TreeBuilder {
     fn thread(&mut self, trace: &Trace, track: TrackId) -> usize {
         self.node(
             None,
-            Place { name: thread_name(trace, track), file: String::new(), line: 0, kind: FrameKind::Builtin },
+            Callee {
+                name: thread_name(trace, track),
+                file: String::new(),
+                line: 0,
+                kind: FrameKind::Builtin,
+            },
         )
     }
 
@@ -169,13 +174,13 @@ impl TreeBuilder {
             for &stack in path.iter().rev() {
                 let frame = profile.frames.row(profile.stacks.frame(stack));
                 let line = if options.lines { frame.line } else { frame.first_line };
-                let place = Place {
+                let callee = Callee {
                     name: trace.str(frame.name).to_owned(),
                     file: trace.str(frame.file).to_owned(),
                     line,
                     kind: frame.kind,
                 };
-                let found = self.node(node, place);
+                let found = self.node(node, callee);
                 known.insert((track, stack), found);
                 node = Some(found);
             }
@@ -186,30 +191,28 @@ impl TreeBuilder {
         }
     }
 
-    fn add_spans(&mut self, trace: &Trace, options: &TreeOptions) {
-        let events = Events::of(trace);
-        let nesting = Nesting::of(trace, &events);
-        let spans = trace.spans();
-        let recorded = trace.arg("Call stack");
+    fn add_spans(&mut self, model: &Model, options: &TreeOptions) {
+        let (spans, events, nesting) = (model.spans(), model.events(), model.nesting());
+        let recorded = model.call_stack();
         let mut nodes: HashMap<SpanId, usize> = HashMap::new();
         for &span in nesting.order() {
-            if !events.role(span).is_host() || spans.duration(span).0 < 0 {
+            if !events.role(span).is_host() || events.is_async(span) || spans.duration(span).0 < 0 {
                 continue;
             }
             let outer = nesting.parent(span).and_then(|outer| nodes.get(&outer).copied());
             let around = outer.or_else(|| {
-                let thread = options.threads.then(|| self.thread(trace, spans.track(span)));
-                let stack = recorded.text_id(spans.args(span)).map_or("", |text| trace.str(text));
+                let thread = options.threads.then(|| self.thread(model, spans.track(span)));
+                let stack = recorded.of(span).unwrap_or_default();
                 // Recorded stacks have the innermost entry first.
                 let entries = stack.split(';').filter(|entry| !entry.is_empty());
-                entries.rev().fold(thread, |outer, entry| Some(self.node(outer, python_place(entry))))
+                entries.rev().fold(thread, |outer, entry| Some(self.node(outer, python_callee(entry))))
             });
-            let name = trace.span_name(span);
-            let place = match events.role(span) {
-                Role::Python => python_place(name),
-                _ => Place { name: name.to_owned(), file: String::new(), line: 0, kind: FrameKind::Builtin },
+            let name = model.span_name(span);
+            let callee = match events.role(span) {
+                Role::Python => python_callee(name),
+                _ => Callee { name: name.to_owned(), file: String::new(), line: 0, kind: FrameKind::Builtin },
             };
-            let node = self.node(around, place);
+            let node = self.node(around, callee);
             nodes.insert(span, node);
             self.count += 1;
             self.nodes[node].count += 1;
@@ -266,14 +269,14 @@ fn thread_name(trace: &Trace, track: TrackId) -> String {
 }
 
 /// `path/file.py(12): function`, as torch names Python functions.
-fn python_place(text: &str) -> Place {
+fn python_callee(text: &str) -> Callee {
     let parse = || {
-        let (place, name) = text.split_once("): ")?;
-        let (file, line) = place.rsplit_once('(')?;
+        let (callee, name) = text.split_once("): ")?;
+        let (file, line) = callee.rsplit_once('(')?;
         Some((name, file, line.parse().ok()?))
     };
     let (name, file, line) = parse().unwrap_or((text, "", 0));
-    Place { name: name.to_owned(), file: file.to_owned(), line, kind: FrameKind::Python }
+    Callee { name: name.to_owned(), file: file.to_owned(), line, kind: FrameKind::Python }
 }
 
 /// Whether a file belongs to a library rather than to the program.
@@ -291,7 +294,7 @@ mod tests {
     use crate::report::tree::Tree;
 
     /// Each stack outermost first: names with their files, the line, and how many samples of 10 ns.
-    fn sampled(stacks: &[(&[(&str, &str)], i64)]) -> Trace {
+    fn sampled(stacks: &[(&[(&str, &str)], i64)]) -> Model {
         let mut builder = TraceBuilder::new();
         for (thread, (names, count)) in stacks.iter().enumerate() {
             let mut stack = StackId::NONE;
@@ -308,7 +311,7 @@ mod tests {
                 builder.push_sample(SampleRow { time, track, stack, weight, state, gil: true });
             }
         }
-        builder.finish()
+        builder.finish().into()
     }
 
     fn shown(tree: &Tree) -> Vec<(usize, &str, i64, i64)> {
@@ -318,15 +321,15 @@ mod tests {
     #[test]
     fn samples_add_up() {
         let (main, work, rest) = (("main", "a.py"), ("work", "a.py"), ("rest", "b.py"));
-        let trace =
+        let model =
             sampled(&[(&[main, work], 3), (&[main, rest], 5), (&[main], 2), (&[main, work, work], 1)]);
-        let tree = call_tree(&trace, &TreeOptions::default());
+        let tree = call_tree(&model, &TreeOptions::default());
         assert_eq!((tree.total, tree.count, tree.source), (Duration(110), 11, TreeSource::Samples));
         let report = tree.report(&ShowOptions::default());
         let expected = [(0, "main", 110, 20), (1, "rest", 50, 50), (1, "work", 40, 30), (2, "work", 10, 10)];
         assert_eq!(shown(&report), expected);
-        assert_eq!(report.rows[1].place, "b.py:2");
-        let by_thread = call_tree(&trace, &TreeOptions { threads: true, ..TreeOptions::default() });
+        assert_eq!(report.rows[1].location, "b.py:2");
+        let by_thread = call_tree(&model, &TreeOptions { threads: true, ..TreeOptions::default() });
         let roots: Vec<_> = by_thread.roots.iter().map(|&root| by_thread.nodes[root].total.0).collect();
         assert_eq!(roots, [60, 50]);
     }
@@ -336,8 +339,8 @@ mod tests {
         let library = "/usr/lib/python3.11/threading.py";
         let stack: &[_] =
             &[("main", "a.py"), ("start", library), ("run", library), ("inner", library), ("work", "a.py")];
-        let trace = sampled(&[(stack, 4)]);
-        let tree = call_tree(&trace, &TreeOptions::default());
+        let model = sampled(&[(stack, 4)]);
+        let tree = call_tree(&model, &TreeOptions::default());
         let report = tree.report(&ShowOptions::default());
         assert_eq!(shown(&report), [(0, "main", 40, 0), (1, "start", 40, 0), (2, "work", 40, 40)]);
         assert_eq!(report.rows[1].hidden, 2);
@@ -358,16 +361,16 @@ mod tests {
             let event = EventRow { time: Timestamp(begin), name, category, track, args: builder.no_args() };
             builder.push_span(SpanRow { event, duration: Duration(duration) });
         }
-        let trace = builder.finish();
-        let tree = call_tree(&trace, &TreeOptions::default());
+        let model = Model::new(builder.finish());
+        let tree = call_tree(&model, &TreeOptions::default());
         let report = tree.report(&ShowOptions::default());
         assert_eq!(shown(&report), [(0, "main", 100, 50), (1, "aten::add", 50, 50)]);
-        assert_eq!(report.rows[0].place, "a.py:3");
+        assert_eq!(report.rows[0].location, "a.py:3");
     }
 
     #[test]
     fn an_empty_trace_has_an_empty_tree() {
-        let tree = call_tree(&TraceBuilder::new().finish(), &TreeOptions::default());
+        let tree = call_tree(&TraceBuilder::new().finish().into(), &TreeOptions::default());
         assert!(tree.report(&ShowOptions::default()).rows.is_empty());
     }
 }

@@ -1,8 +1,9 @@
 //! Copies and fills by kind: how many bytes, how fast, from which memory to which.
 
 use hashbrown::HashMap;
-use hotspan_store::{Bytes, Category, Duration, StringId, Trace};
+use hotspan_store::{Bytes, Category, Duration, StringId};
 
+use crate::model::Model;
 use crate::report::{Cell, Column, Table};
 
 /// Copies of one kind.
@@ -47,19 +48,18 @@ fn rate(bytes: Bytes, time: Duration) -> Option<f64> {
 
 /// Sums up the copies and fills of a trace, most time first.
 #[must_use]
-pub fn copies(trace: &Trace) -> Vec<CopyRow> {
-    let spans = trace.spans();
-    let bytes_of = trace.arg("bytes");
+pub fn copies(model: &Model) -> Vec<CopyRow> {
+    let (spans, bytes_of) = (model.spans(), model.copy_bytes());
     let mut by_name: HashMap<(Category, StringId), usize> = HashMap::new();
     let mut rows: Vec<CopyRow> = Vec::new();
     for span in spans.ids() {
-        let category = trace.span_category(span);
+        let category = model.span_category(span);
         if !matches!(category, Category::Memcpy | Category::Memset) {
             continue;
         }
         let (name, duration) = (spans.name(span), spans.duration(span));
-        let place = *by_name.entry((category, name)).or_insert_with(|| {
-            let (kind, from, to) = parse(category, trace.str(name));
+        let index = *by_name.entry((category, name)).or_insert_with(|| {
+            let (kind, from, to) = parse(category, model.str(name));
             rows.push(CopyRow {
                 kind,
                 from,
@@ -75,12 +75,12 @@ pub fn copies(trace: &Trace) -> Vec<CopyRow> {
             });
             rows.len() - 1
         });
-        let row = &mut rows[place];
+        let row = &mut rows[index];
         row.count += 1;
         row.total += duration;
         row.min = row.min.min(duration);
         row.max = row.max.max(duration);
-        let Some(bytes) = bytes_of.int(spans.args(span)).map(Bytes) else { continue };
+        let Some(bytes) = bytes_of.of(span).map(Bytes) else { continue };
         row.timed += duration;
         row.bytes = Some(row.bytes.unwrap_or_default() + bytes);
         let (smallest, largest) = row.sizes.unwrap_or((bytes, bytes));

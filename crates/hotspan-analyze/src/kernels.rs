@@ -1,8 +1,9 @@
 //! Device time by kernel: how often, how long, and how well each filled the device.
 
 use hashbrown::HashMap;
-use hotspan_store::{Category, Duration, StringId, Trace};
+use hotspan_store::{Duration, StringId};
 
+use crate::model::Model;
 use crate::report::{Cell, Column, Table};
 use crate::tensor_cores::uses_tensor_cores;
 
@@ -67,35 +68,35 @@ impl Weighted {
 
 /// Sums up the kernels, copies and fills of a trace.
 #[must_use]
-pub fn kernels(trace: &Trace) -> Kernels {
-    let spans = trace.spans();
-    let (blocks, occupancy) = (trace.arg("blocks per SM"), trace.arg("est. achieved occupancy %"));
-    let is_work: Vec<bool> = trace.categories().map(|(_, _, category)| is_work(category)).collect();
+pub fn kernels(model: &Model) -> Kernels {
+    let spans = model.spans();
+    let (blocks, occupancy) = (model.blocks_per_sm(), model.occupancy());
+    let is_work: Vec<bool> = model.categories().map(|(_, _, category)| category.is_device()).collect();
     let mut by_name: HashMap<StringId, usize> = HashMap::new();
     let mut rows: Vec<(KernelRow, Weighted, Weighted)> = Vec::new();
     for span in spans.ids().filter(|&span| is_work.get(spans.category(span).index()) == Some(&true)) {
         let (name, duration) = (spans.name(span), spans.duration(span));
-        let place = *by_name.entry(name).or_insert_with(|| {
+        let index = *by_name.entry(name).or_insert_with(|| {
             let row = KernelRow {
-                name: trace.str(name).to_owned(),
+                name: model.str(name).to_owned(),
                 calls: 0,
                 total: Duration::ZERO,
                 min: duration,
                 max: duration,
                 blocks_per_sm: None,
                 occupancy: None,
-                tensor_cores: uses_tensor_cores(trace.str(name)),
+                tensor_cores: uses_tensor_cores(model.str(name)),
             };
             rows.push((row, Weighted::default(), Weighted::default()));
             rows.len() - 1
         });
-        let (row, row_blocks, row_occupancy) = &mut rows[place];
+        let (row, row_blocks, row_occupancy) = &mut rows[index];
         row.calls += 1;
         row.total += duration;
         row.min = row.min.min(duration);
         row.max = row.max.max(duration);
-        row_blocks.add(blocks.float(spans.args(span)), duration);
-        row_occupancy.add(occupancy.float(spans.args(span)), duration);
+        row_blocks.add(blocks.of(span), duration);
+        row_occupancy.add(occupancy.of(span), duration);
     }
     let finished = rows.into_iter().map(|(row, blocks, occupancy)| KernelRow {
         blocks_per_sm: blocks.mean(),
@@ -106,10 +107,6 @@ pub fn kernels(trace: &Trace) -> Kernels {
     rows.sort_by_key(|row| std::cmp::Reverse(row.total));
     let total = rows.iter().map(|row| row.total).sum();
     Kernels { rows, total }
-}
-
-fn is_work(category: Category) -> bool {
-    category.is_device()
 }
 
 impl Kernels {

@@ -3,19 +3,19 @@
 //! Everything counts per call. A graph is one call for many kernels: its delay is that of its first kernel, and it is worth
 //! the launch when all its kernels together take longer than the call.
 
-use hotspan_store::{Duration, SpanId, Timestamp, Trace};
+use hotspan_store::{Duration, SpanId, Timestamp};
 
 use crate::averages::Distribution;
-use crate::device_work::DeviceWork;
-use crate::launch_calls::LaunchCalls;
+use crate::model::Model;
+use crate::model::device_work::{DeviceId, DeviceWork, Work};
+use crate::model::runtime_calls::CallKind;
 use crate::report::{Cell, Column, Table};
-use crate::runtime_calls::CallKind;
 
 /// The launches of one device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LaunchStatistics {
-    /// The device's index.
-    pub device: i64,
+    /// Which device.
+    pub device: DeviceId,
     /// Kernels, copies and fills.
     pub work: u64,
     /// Those of which the call is known.
@@ -54,22 +54,18 @@ struct Launched {
 
 /// The launches of every device.
 #[must_use]
-pub fn launch_statistics(
-    trace: &Trace,
-    devices: &[DeviceWork],
-    calls: &LaunchCalls,
-) -> Vec<LaunchStatistics> {
-    devices.iter().map(|device| of_device(trace, device, calls)).collect()
+pub fn launch_statistics(model: &Model) -> Vec<LaunchStatistics> {
+    model.device_work().iter().map(|device| of_device(model, device)).collect()
 }
 
-fn of_device(trace: &Trace, device: &DeviceWork, calls: &LaunchCalls) -> LaunchStatistics {
-    let spans = trace.spans();
-    let one = |work: &crate::device_work::Work| {
-        let call = calls.call(work.span)?;
+fn of_device(model: &Model, device: &DeviceWork) -> LaunchStatistics {
+    let spans = model.spans();
+    let one = |work: &Work| {
+        let call = model.launch_calls().call(work.span)?;
         Some(Launched { call, begin: work.interval.begin, time: work.interval.length(), work: 1 })
     };
     let mut launched: Vec<Launched> = device.work.iter().filter_map(one).collect();
-    let known = launched.len() as u64;
+    let with_call = launched.len() as u64;
     launched.sort_by_key(|launched| (launched.call, launched.begin));
     launched.dedup_by(|next, first| {
         let same = next.call == first.call;
@@ -80,9 +76,9 @@ fn of_device(trace: &Trace, device: &DeviceWork, calls: &LaunchCalls) -> LaunchS
         same
     });
     let mut statistics = LaunchStatistics {
-        device: device.index,
+        device: device.id,
         work: device.work.len() as u64,
-        launched: known,
+        launched: with_call,
         calls: launched.len() as u64,
         ..LaunchStatistics::default()
     };
@@ -94,7 +90,7 @@ fn of_device(trace: &Trace, device: &DeviceWork, calls: &LaunchCalls) -> LaunchS
         delays.push(delay.0);
         statistics.call_total += took;
         statistics.delay_total += delay;
-        let kind = CallKind::of(trace.span_name(launch.call));
+        let kind = CallKind::of(model.span_name(launch.call));
         if !matches!(kind, CallKind::Copy | CallKind::Fill) {
             statistics.kernel_calls += 1;
             if took > launch.time {

@@ -1,18 +1,15 @@
-//! Analyses: pure functions from a [`hotspan_store::Trace`] to a typed result.
+//! Analyses: pure functions from a [`Model`] of a trace to a typed result.
 //!
 //! Nothing here reads a file, a clock or the environment, and nothing prints: an analysis returns numbers with their
 //! units, and `report()` says how they look as a [`Table`] that presenters turn into text, JSON, CSV or Markdown.
 //!
 //! | module | answers |
 //! |---|---|
+//! | [`mod@model`] | what follows from a trace, computed once: nesting, launches, device work, steps, memory |
 //! | [`mod@advice`] | what to change about the program |
 //! | [`mod@diff`] | what got faster or slower from one trace to another |
-//! | [`events`] | which spans count as what: host call, device work, hidden |
-//! | [`nesting`] | which call encloses which, per thread |
-//! | [`launches`] | which operator launched which device work |
 //! | [`lines`] | hits, time and memory of Python lines |
 //! | [`memory_category`] | what memory is used for, by torch's names |
-//! | [`memory`] | how many bytes a span allocated and released |
 //! | [`mod@memory_blocks`] | allocations with their releases, and what they were used for |
 //! | [`memory_events`] | single allocations, and what operators allocated |
 //! | [`mod@memory_timeline`] | memory over time, its peak, and who held it |
@@ -28,9 +25,6 @@
 //! | [`mod@overview`] | the report of a whole program |
 //! | [`intervals`] | arithmetic on sets of time |
 //! | [`mod@busy_curve`] | how busy a device was over time |
-//! | [`device_work`] | what each device does when: compute, communicate, copy |
-//! | [`launch_calls`], [`runtime_calls`] | which call gave a device its work, and what a call is for |
-//! | [`host_activity`] | what the host does, as far as it matters to a device |
 //! | [`tensor_cores`] | whether a kernel uses tensor cores |
 //! | [`mod@steps`] | where the time of a step goes, on devices and on the host |
 //! | [`mod@idle`] | why a device was idle |
@@ -42,7 +36,6 @@
 //! | [`mod@ranks`] | several traces of one job: who waits for whom |
 //! | [`mod@call_tree`] | which function called which, from samples or spans |
 //! | [`sampled`] | functions, lines and calls by their samples |
-//! | [`mod@program_steps`] | the steps of a program, marked or not |
 //! | [`mod@summary`] | what is in the trace |
 //! | [`mod@within`] | what ran within a stretch of time |
 //! | [`mod@wall_time`] | where the wall time of a program went, adding up to all of it |
@@ -54,37 +47,28 @@ pub mod averages;
 pub mod busy_curve;
 pub mod call_tree;
 pub mod copies;
-pub mod device_work;
 pub mod diff;
-pub mod events;
 pub mod flops;
 pub mod function_events;
 pub mod functions;
 pub mod gpu;
-pub mod host_activity;
 pub mod idle;
 pub mod intervals;
 pub mod kernels;
-pub mod launch_calls;
 pub mod launch_statistics;
-pub mod launches;
 pub mod lines;
-pub mod memory;
 pub mod memory_blocks;
 pub mod memory_category;
 pub mod memory_events;
 pub mod memory_timeline;
+pub mod model;
 pub mod module_tree;
-pub mod nesting;
 pub mod overview;
 pub mod process_memory;
-pub mod program_steps;
 pub mod ranks;
 pub mod report;
 pub mod roofline;
-pub mod runtime_calls;
 pub mod sampled;
-mod source;
 pub mod source_lines;
 pub mod steps;
 pub mod streams;
@@ -93,7 +77,6 @@ pub mod table;
 pub mod tensor_cores;
 pub mod utilisation;
 pub mod wall_time;
-mod warm_up;
 pub mod within;
 
 pub use averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
@@ -101,13 +84,14 @@ pub use call_tree::{CallTree, ShowOptions, TreeOptions, TreeSource, call_tree};
 pub use function_events::{FunctionEvent, FunctionEvents};
 pub use functions::Functions;
 pub use kernels::{KernelRow, Kernels, kernels};
-pub use memory_blocks::MemoryDevice;
 pub use memory_category::MemoryCategory;
-pub use memory_timeline::{DeviceTimeline, memory_timeline};
+pub use memory_timeline::DeviceTimeline;
+pub use model::Model;
+pub use model::memory_events::MemoryDevice;
 pub use overview::{Overview, overview};
 pub use report::tree::{Tree, TreeRow};
 pub use report::{Align, Cell, Column, Line, Series, Table, Unit};
 pub use sampled::SampledTimes;
-pub use summary::{Summary, summary};
+pub use summary::Summary;
 pub use table::{TableError, TableOptions, TimeUnit, table};
-pub use wall_time::{Activity, RUN_KEY, WallTime, wall_time};
+pub use wall_time::{Activity, RUN_KEY, WallTime};

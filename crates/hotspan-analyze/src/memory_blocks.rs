@@ -5,43 +5,18 @@
 //! of a model. Where they are missing, or say nothing, the operators around the allocation decide. What was allocated
 //! before the recording is a block too, if it is released later or a `[tensor]` instant tells of it.
 
-mod place;
+mod site;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use hashbrown::HashMap;
-use hotspan_store::{ArgReader, Args, Bytes, SpanId, StringId, Timestamp, Trace};
+use hotspan_store::{Bytes, EventRow, SpanId, Timestamp, TrackId};
 
 use crate::memory_category::MemoryCategory;
+use crate::model::Model;
+use crate::model::memory_events::{MemoryDevice, MemoryEvent, MemoryEventKind, device_reader};
 
-use place::{Around, Place};
-
-/// A device by torch's numbers for its kind and its index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MemoryDevice {
-    /// torch's `DeviceType`: 0 is the CPU, 1 is CUDA.
-    pub kind: i64,
-    /// Which one; -1 for the CPU.
-    pub index: i64,
-}
-
-impl MemoryDevice {
-    /// torch's name for it: `cpu`, `cuda:0`.
-    #[must_use]
-    pub fn name(self) -> String {
-        let kind = match self.kind {
-            0 => return "cpu".to_owned(),
-            1 => "cuda",
-            12 => "xpu",
-            13 => "mps",
-            15 => "hpu",
-            19 => "mtia",
-            20 => "privateuseone",
-            other => return format!("device type {other} number {}", self.index),
-        };
-        format!("{kind}:{}", self.index.max(0))
-    }
-}
+use site::{Around, Site};
 
 /// A block of memory from its allocation to its release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,97 +72,135 @@ enum Mark {
 #[derive(Clone, Copy, Debug, Default)]
 struct Evidence {
     mark: Option<Mark>,
-    place: Place,
+    site: Site,
     /// Released while the outermost operator that allocated it was running.
     within_operator: bool,
     within_step: bool,
 }
 
 /// Finds the blocks of a trace.
-#[must_use]
-pub fn memory_blocks(trace: &Trace) -> Blocks {
-    let names = ["[memory]", "[tensor]", "[forward]"].map(|name| trace.strings().find(name));
-    if names[0].is_none() {
+pub(crate) fn find(model: &Model) -> Blocks {
+    if model.memory_events().is_empty() {
         return Blocks::default();
     }
-    let is_told = |name: StringId| names.contains(&Some(name));
-    let mut instants: Vec<_> = trace.instants().events().filter(|event| is_told(event.name)).collect();
-    instants.sort_by_key(|event| event.time);
-
-    let mut walk = Walk::new(trace);
-    for instant in instants {
-        if Some(instant.name) == names[0] {
-            let place = walk.around.at(instant.time, instant.track);
-            walk.report(instant.time, instant.args, place);
-        } else if Some(instant.name) == names[1] {
-            walk.mark(instant.args);
-        } else {
-            let depth = &mut walk.around.forward[instant.track.index()];
-            let begins = text(trace, &walk.phase, instant.args) == Some("begin");
-            *depth = if begins { depth.saturating_add(1) } else { depth.saturating_sub(1) };
+    let mut walk = Walk {
+        model,
+        around: Around::new(model),
+        live: HashMap::new(),
+        nameless: HashMap::new(),
+        blocks: Vec::new(),
+        evidence: Vec::new(),
+        changes: Vec::new(),
+    };
+    let told = tensors(model);
+    let mut told = told.iter().peekable();
+    for event in model.memory_events() {
+        // Of the same moment: a model is entered before it allocates, a tensor is known after it was allocated.
+        let is_before = |(time, _, what): &(Timestamp, TrackId, Told)| match what {
+            Told::Tensor(..) => *time < event.time,
+            Told::Forward(_) => *time <= event.time,
+        };
+        while let Some((_, track, what)) = told.next_if(|&next| is_before(next)) {
+            walk.tell(*track, *what);
         }
+        let site = walk.around.at(event.time, event.track);
+        match event.kind {
+            MemoryEventKind::Allocation => walk.allocate(event, site),
+            MemoryEventKind::Release => walk.release(event, site),
+            MemoryEventKind::Failure => {}
+        }
+    }
+    for (_, track, what) in told {
+        walk.tell(*track, *what);
     }
     walk.finish()
 }
 
-fn text<'a>(trace: &'a Trace, reader: &ArgReader<'_>, args: Args) -> Option<&'a str> {
-    reader.text_id(args).map(|id| trace.str(id))
+/// What somebody who knows the program told.
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    /// Where a tensor lies, how large it is and what it is.
+    Tensor(MemoryDevice, i64, Option<i64>, Mark),
+    /// A call of a model begins, or ends.
+    Forward(bool),
+}
+
+/// The `[tensor]` and `[forward]` instants, in order of time.
+fn tensors(model: &Model) -> Vec<(Timestamp, TrackId, Told)> {
+    let [tensor, forward] = ["[tensor]", "[forward]"].map(|name| model.strings().find(name));
+    let (role, phase) = (model.tensor_role(), model.forward_phase());
+    let (address, bytes, device) = (model.address(), model.allocated_bytes(), device_reader(model));
+    let told = |row: EventRow| {
+        let what = if Some(row.name) == tensor {
+            let mark = match role.at(row.args)? {
+                "parameter" => Mark::Parameter,
+                "optimizer_state" => Mark::OptimizerState,
+                "gradient" => Mark::Gradient,
+                "input" => Mark::Input,
+                "buffer" => Mark::Buffer,
+                _ => return None,
+            };
+            let bytes = bytes.at(row.args).filter(|&bytes| bytes > 0);
+            Told::Tensor(device(row.track, row.args), address.at(row.args)?, bytes, mark)
+        } else if Some(row.name) == forward {
+            Told::Forward(phase.at(row.args) == Some("begin"))
+        } else {
+            return None;
+        };
+        Some((row.time, row.track, what))
+    };
+    let mut all: Vec<_> = model.instants().events().filter_map(told).collect();
+    all.sort_by_key(|&(time, ..)| time);
+    all
 }
 
 struct Walk<'a> {
-    trace: &'a Trace,
+    model: &'a Model,
     around: Around<'a>,
-    bytes: ArgReader<'a>,
-    kind: ArgReader<'a>,
-    index: ArgReader<'a>,
-    address: ArgReader<'a>,
-    role: ArgReader<'a>,
-    phase: ArgReader<'a>,
     /// The blocks that are held, by device and address.
     live: HashMap<MemoryDevice, BTreeMap<i64, usize>>,
+    /// The blocks that are held and have no address, by device and size, the oldest first.
+    nameless: HashMap<(MemoryDevice, Bytes), VecDeque<usize>>,
     blocks: Vec<Block>,
     evidence: Vec<Evidence>,
     changes: Vec<Change>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(trace: &'a Trace) -> Self {
-        Self {
-            trace,
-            around: Around::new(trace),
-            bytes: trace.arg("Bytes"),
-            kind: trace.arg("Device Type"),
-            index: trace.arg("Device Id"),
-            address: trace.arg("Addr"),
-            role: trace.arg("Role"),
-            phase: trace.arg("Phase"),
-            live: HashMap::new(),
-            blocks: Vec::new(),
-            evidence: Vec::new(),
-            changes: Vec::new(),
-        }
-    }
-
-    fn device(&self, args: Args) -> MemoryDevice {
-        MemoryDevice { kind: self.kind.int(args).unwrap_or(0), index: self.index.int(args).unwrap_or(-1) }
-    }
-
+impl Walk<'_> {
     fn add(&mut self, block: Block, evidence: Evidence) -> usize {
         self.blocks.push(block);
         self.evidence.push(evidence);
         self.blocks.len() - 1
     }
 
-    /// An allocation or a release.
-    fn report(&mut self, time: Timestamp, args: Args, place: Place) {
-        let Some(bytes) = self.bytes.int(args) else { return };
-        let (device, address) = (self.device(args), self.address.int(args).unwrap_or(0));
-        if bytes <= 0 {
-            return self.release(time, device, address, bytes, place);
+    fn allocate(&mut self, event: &MemoryEvent, site: Site) {
+        let MemoryEvent { time, device, bytes, .. } = *event;
+        if let Some(address) = event.address {
+            self.release_overlapped(time, device, address, bytes);
         }
-        // Nothing is allocated twice: what is still thought to be there was released unseen.
+        let block = Block {
+            device,
+            bytes,
+            allocated: Some(time),
+            released: None,
+            operator: site.operator,
+            function: site.function,
+            category: MemoryCategory::Unknown,
+        };
+        let block = self.add(block, Evidence { site, ..Evidence::default() });
+        match event.address {
+            Some(address) => {
+                self.live.entry(device).or_default().insert(address, block);
+            }
+            None => self.nameless.entry((device, bytes)).or_default().push_back(block),
+        }
+        self.changes.push(Change { time, block, is_release: false });
+    }
+
+    /// Nothing is allocated twice: what is still thought to be there was released unseen.
+    fn release_overlapped(&mut self, time: Timestamp, device: MemoryDevice, address: i64, bytes: Bytes) {
         let live = self.live.entry(device).or_default();
-        let end = address.saturating_add(bytes);
+        let end = address.saturating_add(bytes.0);
         let before = live.range(..address).next_back();
         let reaches_in =
             |block: &usize, begin: i64| begin.saturating_add(self.blocks[*block].bytes.0) > address;
@@ -202,37 +215,29 @@ impl<'a> Walk<'a> {
             self.blocks[block].released = Some(time);
             self.changes.push(Change { time, block, is_release: true });
         }
-        let Place { operator, function, .. } = place;
-        let block = Block {
-            device,
-            bytes: Bytes(bytes),
-            allocated: Some(time),
-            released: None,
-            operator,
-            function,
-            category: MemoryCategory::Unknown,
-        };
-        let block = self.add(block, Evidence { place, ..Evidence::default() });
-        self.live.entry(device).or_default().insert(address, block);
-        self.changes.push(Change { time, block, is_release: false });
     }
 
-    fn release(&mut self, time: Timestamp, device: MemoryDevice, address: i64, bytes: i64, place: Place) {
-        let known = self.live.get_mut(&device).and_then(|live| live.remove(&address));
-        let block = known.unwrap_or_else(|| self.add_earlier(device, bytes.saturating_neg(), None));
+    fn release(&mut self, event: &MemoryEvent, site: Site) {
+        let MemoryEvent { time, device, bytes, .. } = *event;
+        let held = match event.address {
+            Some(address) => self.live.get_mut(&device).and_then(|live| live.remove(&address)),
+            // Without addresses, blocks of one size are as good as each other: sums are right, whichever it was.
+            None => self.nameless.get_mut(&(device, bytes)).and_then(VecDeque::pop_front),
+        };
+        let block = held.unwrap_or_else(|| self.add_earlier(device, bytes, None));
         self.blocks[block].released = Some(time);
         self.changes.push(Change { time, block, is_release: true });
         let evidence = &mut self.evidence[block];
-        let made = evidence.place;
-        evidence.within_operator = made.outermost.is_some() && made.outermost == place.outermost;
-        evidence.within_step = made.optimizer_step.is_some_and(|step| self.trace.spans().end(step) >= time);
+        let made = evidence.site;
+        evidence.within_operator = made.outermost.is_some() && made.outermost == site.outermost;
+        evidence.within_step = made.optimizer_step.is_some_and(|step| self.model.spans().end(step) >= time);
     }
 
     /// A block from before the recording.
-    fn add_earlier(&mut self, device: MemoryDevice, bytes: i64, mark: Option<Mark>) -> usize {
+    fn add_earlier(&mut self, device: MemoryDevice, bytes: Bytes, mark: Option<Mark>) -> usize {
         let block = Block {
             device,
-            bytes: Bytes(bytes),
+            bytes,
             allocated: None,
             released: None,
             operator: None,
@@ -242,30 +247,31 @@ impl<'a> Walk<'a> {
         self.add(block, Evidence { mark, ..Evidence::default() })
     }
 
+    fn tell(&mut self, track: TrackId, what: Told) {
+        match what {
+            Told::Tensor(device, address, bytes, mark) => self.mark(device, address, bytes, mark),
+            Told::Forward(begins) => {
+                let depth = &mut self.around.forward[track.index()];
+                *depth = if begins { depth.saturating_add(1) } else { depth.saturating_sub(1) };
+            }
+        }
+    }
+
     /// Somebody knows what is at an address.
-    fn mark(&mut self, args: Args) {
-        let mark = match text(self.trace, &self.role, args) {
-            Some("parameter") => Mark::Parameter,
-            Some("optimizer_state") => Mark::OptimizerState,
-            Some("gradient") => Mark::Gradient,
-            Some("input") => Mark::Input,
-            Some("buffer") => Mark::Buffer,
-            _ => return,
-        };
-        let (device, address) = (self.device(args), self.address.int(args).unwrap_or(0));
+    fn mark(&mut self, device: MemoryDevice, address: i64, bytes: Option<i64>, mark: Mark) {
         let live = self.live.entry(device).or_default();
         let around = live.range(..=address).next_back().map(|(begin, block)| (*begin, *block));
         let inside = around
             .filter(|&(begin, block)| address - begin < self.blocks[block].bytes.0)
             .map(|(_, block)| block);
         if let Some(block) = inside {
-            let known = &mut self.evidence[block].mark;
+            let before = &mut self.evidence[block].mark;
             // What was a parameter once stays one, whoever takes it as input.
-            if known.is_none() || *known == Some(Mark::Input) {
-                *known = Some(mark);
+            if before.is_none() || *before == Some(Mark::Input) {
+                *before = Some(mark);
             }
-        } else if let Some(bytes) = self.bytes.int(args).filter(|&bytes| bytes > 0) {
-            let block = self.add_earlier(device, bytes, Some(mark));
+        } else if let Some(bytes) = bytes {
+            let block = self.add_earlier(device, Bytes(bytes), Some(mark));
             self.live.entry(device).or_default().insert(address, block);
         }
     }
@@ -275,7 +281,7 @@ impl<'a> Walk<'a> {
             block.category = category(evidence);
         }
         let begin = self.changes.iter().map(|change| change.time).min().unwrap_or_default();
-        let begin = begin.min(self.trace.window().0);
+        let begin = begin.min(self.model.window().0);
         let earlier = (0..self.blocks.len()).filter(|&block| self.blocks[block].allocated.is_none());
         let mut changes: Vec<Change> =
             earlier.map(|block| Change { time: begin, block, is_release: false }).collect();
@@ -285,20 +291,20 @@ impl<'a> Walk<'a> {
 }
 
 fn category(evidence: &Evidence) -> MemoryCategory {
-    let place = &evidence.place;
+    let site = &evidence.site;
     match evidence.mark {
         Some(Mark::Parameter) => MemoryCategory::Parameter,
         Some(Mark::OptimizerState) => MemoryCategory::OptimizerState,
         Some(Mark::Gradient) => MemoryCategory::Gradient,
         Some(Mark::Buffer) => MemoryCategory::Unknown,
         _ if evidence.within_operator => MemoryCategory::Temporary,
-        _ if place.accumulates_gradient => MemoryCategory::Gradient,
-        _ if place.in_backward => MemoryCategory::AutogradDetail,
-        _ if place.optimizer_step.is_some() && evidence.within_step => MemoryCategory::Temporary,
-        _ if place.optimizer_step.is_some() => MemoryCategory::OptimizerState,
-        _ if place.in_forward => MemoryCategory::Activation,
+        _ if site.accumulates_gradient => MemoryCategory::Gradient,
+        _ if site.in_backward => MemoryCategory::AutogradDetail,
+        _ if site.optimizer_step.is_some() && evidence.within_step => MemoryCategory::Temporary,
+        _ if site.optimizer_step.is_some() => MemoryCategory::OptimizerState,
+        _ if site.in_forward => MemoryCategory::Activation,
         Some(Mark::Input) => MemoryCategory::Input,
-        None if place.in_loader => MemoryCategory::Input,
+        None if site.in_loader => MemoryCategory::Input,
         None => MemoryCategory::Unknown,
     }
 }

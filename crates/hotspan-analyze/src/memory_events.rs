@@ -4,12 +4,14 @@
 //! list them: each block with its times, and sums by operator.
 
 use hashbrown::HashMap;
-use hotspan_store::{Bytes, Duration, Timestamp, Trace};
+use hotspan_store::{Bytes, Duration, Timestamp};
 
 use crate::intervals::Interval;
-use crate::memory_blocks::{Block, Blocks, MemoryDevice, memory_blocks};
+use crate::memory_blocks::Block;
 use crate::memory_category::MemoryCategory;
 use crate::memory_timeline::DeviceTimeline;
+use crate::model::Model;
+use crate::model::memory_events::MemoryDevice;
 use crate::report::{Cell, Column, Table};
 
 const OUTSIDE: &str = "(outside of operators)";
@@ -17,8 +19,7 @@ const OUTSIDE: &str = "(outside of operators)";
 /// The allocations and releases of a stretch of time.
 #[derive(Debug)]
 pub struct MemoryEvents<'a> {
-    trace: &'a Trace,
-    found: Blocks,
+    model: &'a Model,
     window: Option<Interval>,
 }
 
@@ -35,8 +36,8 @@ struct Sums {
 impl<'a> MemoryEvents<'a> {
     /// Of a trace, or of a stretch of it.
     #[must_use]
-    pub fn of(trace: &'a Trace, window: Option<Interval>) -> Self {
-        Self { trace, found: memory_blocks(trace), window }
+    pub fn of(model: &'a Model, window: Option<Interval>) -> Self {
+        Self { model, window }
     }
 
     fn is_within(&self, time: Option<Timestamp>) -> bool {
@@ -45,14 +46,14 @@ impl<'a> MemoryEvents<'a> {
     }
 
     fn operator(&self, block: &Block) -> &'a str {
-        block.operator.map_or(OUTSIDE, |span| self.trace.span_name(span))
+        block.operator.map_or(OUTSIDE, |span| self.model.span_name(span))
     }
 
     /// Each block that was allocated or released then, largest first.
     #[must_use]
     pub fn events_table(&self) -> Table {
         let touched = |block: &&Block| self.is_within(block.allocated) || self.is_within(block.released);
-        let mut blocks: Vec<&Block> = self.found.blocks.iter().filter(touched).collect();
+        let mut blocks: Vec<&Block> = self.model.memory_blocks().blocks.iter().filter(touched).collect();
         blocks.sort_by_key(|block| (std::cmp::Reverse(block.bytes.0), block.allocated));
         let moment =
             |time: Option<Timestamp>| time.map_or(Cell::Missing, |time| Cell::Duration(Duration(time.0)));
@@ -91,7 +92,7 @@ impl<'a> MemoryEvents<'a> {
     #[must_use]
     pub fn statistics_table(&self) -> Table {
         let mut sums: HashMap<(MemoryDevice, &str), Sums> = HashMap::new();
-        for block in &self.found.blocks {
+        for block in &self.model.memory_blocks().blocks {
             let key = (block.device, self.operator(block));
             if self.is_within(block.allocated) {
                 let row = sums.entry(key).or_default();

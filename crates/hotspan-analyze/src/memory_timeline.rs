@@ -6,11 +6,11 @@
 use hashbrown::HashMap;
 use hotspan_store::{Bytes, Category, SpanId, Timestamp, Trace};
 
-use crate::averages::stacks::Stacks;
-use crate::events::Events;
-use crate::memory_blocks::{Blocks, MemoryDevice, memory_blocks};
+use crate::memory_blocks::Blocks;
 use crate::memory_category::MemoryCategory;
-use crate::nesting::Nesting;
+use crate::model::Model;
+use crate::model::memory_events::MemoryDevice;
+use crate::model::stacks::Stacks;
 use crate::report::{Cell, Column, Line, Series, Table, Unit};
 
 /// Longer stacks are cut at the outer end.
@@ -62,14 +62,13 @@ pub struct DeviceTimeline {
 }
 
 /// The memory of each device over time, in order of the devices.
-#[must_use]
-pub fn memory_timeline(trace: &Trace) -> Vec<DeviceTimeline> {
-    let found = memory_blocks(trace);
+pub(crate) fn find(model: &Model) -> Vec<DeviceTimeline> {
+    let found = model.memory_blocks();
     let mut devices: Vec<MemoryDevice> = found.blocks.iter().map(|block| block.device).collect();
     devices.sort_unstable();
     devices.dedup();
-    let stacks = recorded_stacks(trace);
-    devices.into_iter().map(|device| timeline(trace, device, &found, stacks.as_ref())).collect()
+    let stacks = recorded_stacks(model);
+    devices.into_iter().map(|device| timeline(model, device, found, stacks.as_ref())).collect()
 }
 
 impl DeviceTimeline {
@@ -111,8 +110,8 @@ impl DeviceTimeline {
         let mut sums: Vec<[Bytes; 8]> = Vec::new();
         let mut bucket = i64::MIN;
         for (time, held) in &all {
-            let place = time.0.saturating_sub(bounds.0) / width;
-            if place == bucket && all.len() > points {
+            let index = time.0.saturating_sub(bounds.0) / width;
+            if index == bucket && all.len() > points {
                 if let (Some(shown), Some(shown_time)) = (sums.last_mut(), times.last_mut())
                     && total(held) >= total(shown)
                 {
@@ -120,7 +119,7 @@ impl DeviceTimeline {
                 }
                 continue;
             }
-            bucket = place;
+            bucket = index;
             times.push(*time);
             sums.push(*held);
         }
@@ -200,7 +199,7 @@ fn timeline(trace: &Trace, device: MemoryDevice, found: &Blocks, stacks: Option<
 
 /// Blocks that share operator, use and stack are one holder.
 fn holders(trace: &Trace, found: &Blocks, live: &[usize], stacks: Option<&Stacks>) -> Vec<Holder> {
-    let mut places: HashMap<(&str, MemoryCategory, &str, u32), usize> = HashMap::new();
+    let mut indices: HashMap<(&str, MemoryCategory, &str, u32), usize> = HashMap::new();
     let mut holders: Vec<Holder> = Vec::new();
     for &block in live {
         let block = &found.blocks[block];
@@ -208,7 +207,7 @@ fn holders(trace: &Trace, found: &Blocks, live: &[usize], stacks: Option<&Stacks
         let (operator, function) = (name(block.operator), name(block.function));
         let called = block.function.or(block.operator);
         let stack = called.zip(stacks).map_or(0, |(span, stacks)| stacks.id(span));
-        let place = *places.entry((operator, block.category, function, stack)).or_insert_with(|| {
+        let index = *indices.entry((operator, block.category, function, stack)).or_insert_with(|| {
             let own = Some(function).filter(|name| !name.is_empty()).map(str::to_owned);
             let around = stacks.map_or(&[][..], |stacks| stacks.entries(stack));
             holders.push(Holder {
@@ -220,8 +219,8 @@ fn holders(trace: &Trace, found: &Blocks, live: &[usize], stacks: Option<&Stacks
             });
             holders.len() - 1
         });
-        holders[place].bytes += block.bytes;
-        holders[place].blocks += 1;
+        holders[index].bytes += block.bytes;
+        holders[index].blocks += 1;
     }
     holders.sort_by(|left, right| {
         right.bytes.0.cmp(&left.bytes.0).then_with(|| left.operator.cmp(&right.operator))
@@ -229,12 +228,8 @@ fn holders(trace: &Trace, found: &Blocks, live: &[usize], stacks: Option<&Stacks
     holders
 }
 
-fn recorded_stacks(trace: &Trace) -> Option<Stacks> {
-    let has_python = trace.categories().any(|(_, _, category)| category == Category::PythonFunction);
-    if !has_python && !trace.arg("Call stack").occurs() {
-        return None;
-    }
-    let events = Events::of(trace);
-    let nesting = Nesting::of(trace, &events);
-    Some(Stacks::of(trace, &events, &nesting, STACK_DEPTH))
+fn recorded_stacks(model: &Model) -> Option<Stacks> {
+    let has_python = model.categories().any(|(_, _, category)| category == Category::PythonFunction);
+    let has_stacks = has_python || model.call_stack().occurs();
+    has_stacks.then(|| Stacks::of(model, model.nesting(), STACK_DEPTH))
 }

@@ -4,12 +4,11 @@
 //! operator, for nobody wrote a call of `AddmmBackward0`.
 
 use hashbrown::HashMap;
-use hotspan_store::{Duration, SpanId, StringId, Trace};
+use hotspan_store::{Duration, SpanId, StringId};
 
-use crate::averages::stacks::inherit_from_forward;
-use crate::events::{Events, Role};
-use crate::launches::Launches;
-use crate::nesting::Nesting;
+use crate::model::Model;
+use crate::model::events::Role;
+use crate::model::stacks::inherit_from_forward;
 use crate::report::{Cell, Column, Table};
 
 const PREFIX: &str = "nn.Module: ";
@@ -38,16 +37,14 @@ pub struct ModuleNode {
 
 /// The modules of a trace, each before those it calls, longest first; empty when no calls of modules were recorded.
 #[must_use]
-pub fn module_tree(trace: &Trace) -> Vec<ModuleNode> {
-    let is_module: Vec<bool> = trace.strings().iter().map(|name| name.starts_with(PREFIX)).collect();
+pub fn module_tree(model: &Model) -> Vec<ModuleNode> {
+    let is_module: Vec<bool> = model.strings().iter().map(|name| name.starts_with(PREFIX)).collect();
     if !is_module.contains(&true) {
         return Vec::new();
     }
-    let events = Events::of(trace);
-    let nesting = Nesting::of(trace, &events);
-    let spans = trace.spans();
+    let (spans, events, nesting) = (model.spans(), model.events(), model.nesting());
     let mut nodes: Vec<ModuleNode> = Vec::new();
-    let mut places: HashMap<(u32, StringId), u32> = HashMap::new();
+    let mut numbers: HashMap<(u32, StringId), u32> = HashMap::new();
     // The node around each span, counted from 1; 0 is outside of all modules.
     let mut node_of = vec![0_u32; spans.len()];
     for &span in nesting.order().iter().filter(|&&span| events.role(span).is_host()) {
@@ -57,13 +54,13 @@ pub fn module_tree(trace: &Trace) -> Vec<ModuleNode> {
             node_of[span.index()] = around;
             continue;
         }
-        let place = *places.entry((around, name)).or_insert_with(|| {
-            nodes.push(ModuleNode::new(trace.str(name), (around as usize).checked_sub(1), &nodes));
+        let number = *numbers.entry((around, name)).or_insert_with(|| {
+            nodes.push(ModuleNode::new(model.str(name), (around as usize).checked_sub(1), &nodes));
             nodes.len() as u32
         });
-        node_of[span.index()] = place;
+        node_of[span.index()] = number;
         let duration = spans.duration(span);
-        let node = &mut nodes[place as usize - 1];
+        let node = &mut nodes[number as usize - 1];
         node.calls += 1;
         node.total += duration;
         node.own += duration;
@@ -72,7 +69,7 @@ pub fn module_tree(trace: &Trace) -> Vec<ModuleNode> {
         }
     }
     let forward = node_of.clone();
-    inherit_from_forward(trace, &events, &nesting, &mut node_of);
+    inherit_from_forward(model, nesting, &mut node_of);
     let at = |span: SpanId| (node_of[span.index()] as usize).checked_sub(1);
     let is_backward = |span: SpanId| forward[span.index()] != node_of[span.index()];
     for &span in nesting.order().iter().filter(|&&span| events.role(span).is_host() && is_backward(span)) {
@@ -82,7 +79,7 @@ pub fn module_tree(trace: &Trace) -> Vec<ModuleNode> {
             nodes[node].backward += spans.duration(span);
         }
     }
-    for &(device, owner) in Launches::of(trace, &events, &nesting).owners() {
+    for &(device, owner) in model.launches().owners() {
         if let Some(node) = at(owner) {
             nodes[node].own_device += spans.duration(device);
         }
@@ -179,7 +176,7 @@ mod tests {
             let event = EventRow { time: Timestamp(begin), name, category, track, args: builder.no_args() };
             builder.push_span(SpanRow { event, duration: Duration(duration) });
         }
-        let tree = module_tree(&builder.finish());
+        let tree = module_tree(&builder.finish().into());
         let seen: Vec<_> = tree
             .iter()
             .map(|row| (row.depth, row.name.as_str(), row.calls, row.total.0, row.own.0))

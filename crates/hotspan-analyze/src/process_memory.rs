@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
-use hotspan_store::{Bytes, Duration, Ident, Timestamp, Trace, TrackId};
+use hashbrown::{HashMap, HashSet};
+use hotspan_store::{Bytes, Duration, ProcessId, Timestamp};
 
+use crate::model::Model;
 use crate::report::{Cell, Column, Table};
+
+/// Categories of counters that tell the memory of processes; the second is that of early recordings.
+const CATEGORIES: [&str; 2] = ["process_memory", "memory"];
 
 /// The memory of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +26,13 @@ impl ProcessSeries {
     /// The most it had.
     #[must_use]
     pub fn peak(&self) -> Bytes {
-        self.points.iter().map(|&(_, bytes)| bytes).max().unwrap_or(Bytes(0))
+        self.peak_point().map_or(Bytes(0), |(_, bytes)| bytes)
+    }
+
+    /// When it first had the most, and how much that was.
+    #[must_use]
+    pub fn peak_point(&self) -> Option<(Timestamp, Bytes)> {
+        self.points.iter().copied().max_by_key(|&(time, bytes)| (bytes, std::cmp::Reverse(time)))
     }
 }
 
@@ -37,33 +47,63 @@ pub struct ProcessMemory {
     pub peak: Option<(Timestamp, Bytes)>,
 }
 
-/// What the counters of a trace say about the memory of processes; `rss` is the arg they have it in.
-#[must_use]
-pub fn process_memory(trace: &Trace) -> ProcessMemory {
-    let mut places: HashMap<TrackId, usize> = HashMap::new();
+/// What the counters of a trace say about the memory of processes.
+pub(crate) fn find(model: &Model) -> ProcessMemory {
+    let mut indices: HashMap<ProcessId, usize> = HashMap::new();
     let mut processes: Vec<ProcessSeries> = Vec::new();
-    let mut total: BTreeMap<Timestamp, i64> = BTreeMap::new();
-    let resident_bytes = trace.arg("rss");
-    for event in trace.counters().events() {
-        if trace.category_name(event.category) != "process_memory" {
+    let resident_bytes = model.resident_bytes();
+    for event in model.counters().events() {
+        if !CATEGORIES.contains(&model.category_name(event.category)) {
             continue;
         }
-        let Some(resident) = resident_bytes.int(event.args) else { continue };
-        let place = *places.entry(event.track).or_insert_with(|| {
-            let process = trace.process(trace.track(event.track).process);
-            let pid = if let Ident::Int(pid) = process.ident { pid } else { 0 };
-            let name = process.name.map_or("", |name| trace.str(name)).to_owned();
-            processes.push(ProcessSeries { pid, name, points: Vec::new() });
+        let Some(resident) = resident_bytes.at(event.args) else { continue };
+        let id = model.track(event.track).process;
+        let index = *indices.entry(id).or_insert_with(|| {
+            let process = model.process(id);
+            let name = process.name.map_or("", |name| model.str(name)).to_owned();
+            processes.push(ProcessSeries {
+                pid: process.ident.number().unwrap_or(0),
+                name,
+                points: Vec::new(),
+            });
             processes.len() - 1
         });
-        processes[place].points.push((event.time, Bytes(resident)));
-        let sum = total.entry(event.time).or_default();
-        *sum = sum.saturating_add(resident);
+        processes[index].points.push((event.time, Bytes(resident)));
     }
-    let total: Vec<_> = total.into_iter().map(|(time, bytes)| (time, Bytes(bytes))).collect();
+    for process in &mut processes {
+        process.points.sort_unstable();
+    }
+    let total = total(&processes);
     // The first of equal ones.
     let peak = total.iter().copied().rev().max_by_key(|&(_, bytes)| bytes);
     ProcessMemory { processes, total, peak }
+}
+
+/// The sum over time. A process holds what was last read of it, up to its last reading.
+fn total(processes: &[ProcessSeries]) -> Vec<(Timestamp, Bytes)> {
+    let mut changes: BTreeMap<Timestamp, i64> = BTreeMap::new();
+    let mut change = |time: Timestamp, bytes: i64| {
+        let sum = changes.entry(time).or_default();
+        *sum = sum.saturating_add(bytes);
+    };
+    for process in processes {
+        let mut held = 0;
+        for &(time, bytes) in &process.points {
+            change(time, bytes.0.saturating_sub(held));
+            held = bytes.0;
+        }
+        if let Some(&(last, _)) = process.points.last() {
+            // At its last reading it is still there.
+            change(Timestamp(last.0.saturating_add(1)), held.saturating_neg());
+        }
+    }
+    let read: HashSet<Timestamp> =
+        processes.iter().flat_map(|process| &process.points).map(|point| point.0).collect();
+    let sums = changes.into_iter().scan(0_i64, |sum, (time, change)| {
+        *sum = sum.saturating_add(change);
+        Some((time, Bytes(*sum)))
+    });
+    sums.filter(|(time, _)| read.contains(time)).collect()
 }
 
 impl ProcessMemory {
@@ -90,22 +130,26 @@ impl ProcessMemory {
 #[cfg(test)]
 mod tests {
     use hotspan_store::args::PendingArgs;
-    use hotspan_store::{Arg, EventRow, Place, TraceBuilder};
+    use hotspan_store::{Arg, EventRow, Ident, Place, TraceBuilder, keys};
 
     use super::*;
 
-    #[test]
-    fn adds_up_what_was_seen_at_the_same_time() {
+    fn memory(readings: &[(i64, i64, i64)]) -> ProcessMemory {
         let mut builder = TraceBuilder::new();
-        for (time, pid, resident) in [(10, 7, 100), (20, 7, 150), (20, 8, 60), (30, 7, 120), (30, 8, 20)] {
+        for &(time, pid, resident) in readings {
             let mut pending = PendingArgs::default();
-            builder.push_arg(&mut pending, Place::Args, b"rss", Arg::Int(resident));
+            builder.push_arg(&mut pending, Place::Args, keys::RESIDENT_BYTES.as_bytes(), Arg::Int(resident));
             let args = builder.commit_args(&mut pending);
             let track = builder.track(Ident::Int(pid), Ident::Int(pid));
             let (name, category) = (builder.intern("Memory"), builder.category("process_memory"));
             builder.push_counter(EventRow { time: Timestamp(time), name, category, track, args });
         }
-        let memory = process_memory(&builder.finish());
+        Model::new(builder.finish()).process_memory().clone()
+    }
+
+    #[test]
+    fn adds_up_what_was_seen_at_the_same_time() {
+        let memory = memory(&[(10, 7, 100), (20, 7, 150), (20, 8, 60), (30, 7, 120), (30, 8, 20)]);
         let total: Vec<_> = memory.total.iter().map(|(time, bytes)| (time.0, bytes.0)).collect();
         assert_eq!(total, [(0, 100), (10, 210), (20, 140)]);
         assert_eq!(memory.peak, Some((Timestamp(10), Bytes(210))));
@@ -113,5 +157,13 @@ mod tests {
             memory.processes.iter().map(|series| (series.pid, series.peak().0)).collect::<Vec<_>>(),
             [(7, 150), (8, 60)]
         );
+    }
+
+    /// Processes under `hotspan run` read their own memory, each at its own moments.
+    #[test]
+    fn a_process_holds_what_it_had_between_its_readings() {
+        let memory = memory(&[(10, 7, 100), (15, 8, 60), (20, 7, 150), (25, 8, 70), (30, 7, 120)]);
+        let total: Vec<_> = memory.total.iter().map(|(time, bytes)| (time.0, bytes.0)).collect();
+        assert_eq!(total, [(0, 100), (5, 160), (10, 210), (15, 220), (20, 120)]);
     }
 }

@@ -12,12 +12,14 @@ use hotspan_store::{
 };
 
 use crate::intervals::Interval;
-use crate::launch_calls::LaunchCalls;
+use crate::model::Model;
+use crate::model::memory_events::MemoryEventKind;
+use crate::overview::{counted_samples, program_line};
 use crate::report::{Cell, Column, Table};
 
-/// Where a line is.
+/// A line of source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LinePlace {
+pub struct SourceLine {
     /// Its file.
     pub file: String,
     /// Its number.
@@ -33,6 +35,8 @@ pub struct LineCost {
     pub own: Duration,
     /// Samples while it was anywhere in the stack.
     pub total: Duration,
+    /// Samples while it was the innermost line of the program's own files: its own time and that of libraries it called.
+    pub program: Duration,
     /// Device work launched from it.
     pub device: Duration,
     /// Bytes allocated from it, on all devices.
@@ -45,54 +49,52 @@ pub struct LineCost {
     pub increment: Bytes,
 }
 
-/// The lines of a trace, by file and number.
-#[must_use]
-pub fn source_lines(trace: &Trace) -> BTreeMap<LinePlace, LineCost> {
-    let mut lines = Lines { trace, places: Vec::new(), costs: Vec::new(), of_frame: Vec::new() };
-    lines.of_frame = vec![None; trace.profile().frames.len()];
+/// The cost of each line, by file and number.
+pub type SourceLines = BTreeMap<SourceLine, LineCost>;
+
+/// The lines of a trace.
+pub(crate) fn find(model: &Model) -> SourceLines {
+    let mut lines = Lines { model, lines: Vec::new(), costs: Vec::new(), of_frame: Vec::new() };
+    lines.of_frame = vec![None; model.profile().frames.len()];
     lines.add_samples();
-    let samples = SamplesByThread::of(trace);
+    let samples = SamplesByThread::of(model);
     lines.add_device_work(&samples);
     lines.add_memory(&samples);
     lines.add_recorded();
-    lines.places.into_iter().zip(lines.costs).collect()
+    lines.lines.into_iter().zip(lines.costs).collect()
 }
 
 struct Lines<'a> {
-    trace: &'a Trace,
-    places: Vec<LinePlace>,
+    model: &'a Model,
+    lines: Vec<SourceLine>,
     costs: Vec<LineCost>,
     /// For each frame, its line.
     of_frame: Vec<Option<usize>>,
 }
 
 impl Lines<'_> {
-    /// The line of a place, new or known.
-    fn line(&mut self, known: &mut BTreeMap<LinePlace, usize>, place: LinePlace) -> usize {
-        *known.entry(place).or_insert_with_key(|place| {
-            self.places.push(place.clone());
+    /// The index of a line, which may be new.
+    fn index(&mut self, indices: &mut BTreeMap<SourceLine, usize>, line: SourceLine) -> usize {
+        *indices.entry(line).or_insert_with_key(|line| {
+            self.lines.push(line.clone());
             self.costs.push(LineCost::default());
             self.costs.len() - 1
         })
     }
 
     fn add_samples(&mut self) {
-        let profile = self.trace.profile();
-        let mut known: BTreeMap<LinePlace, usize> = BTreeMap::new();
+        let model = self.model;
+        let profile = model.profile();
+        let mut indices: BTreeMap<SourceLine, usize> = BTreeMap::new();
         for (index, row) in profile.frames.rows().enumerate() {
             if row.kind == FrameKind::Python && row.line > 0 {
-                let (file, function) =
-                    (self.trace.str(row.file).to_owned(), self.trace.str(row.name).to_owned());
-                let line = self.line(&mut known, LinePlace { file, line: row.line, function });
+                let (file, function) = (model.str(row.file).to_owned(), model.str(row.name).to_owned());
+                let line = self.index(&mut indices, SourceLine { file, line: row.line, function });
                 self.of_frame[index] = Some(line);
             }
         }
-        let mut weights: BTreeMap<StackId, Duration> = BTreeMap::new();
-        for sample in profile.samples.rows().filter(|sample| sample.stack != StackId::NONE) {
-            *weights.entry(sample.stack).or_default() += sample.weight;
-        }
         let mut seen: Vec<usize> = Vec::new();
-        for (stack, weight) in weights {
+        for (stack, weight) in counted_samples(model) {
             seen.clear();
             let lines = profile.stacks.frames(stack).filter_map(|frame| self.of_frame[frame.index()]);
             for line in lines {
@@ -105,18 +107,22 @@ impl Lines<'_> {
                     seen.push(line);
                 }
             }
+            let program = program_line(model, stack).and_then(|frame| self.of_frame[frame.index()]);
+            if let Some(line) = program {
+                self.costs[line].program += weight;
+            }
         }
     }
 
     /// The innermost line of Python on a stack.
     fn innermost(&self, stack: StackId) -> Option<usize> {
-        self.trace.profile().stacks.frames(stack).find_map(|frame| self.of_frame[frame.index()])
+        self.model.profile().stacks.frames(stack).find_map(|frame| self.of_frame[frame.index()])
     }
 
     fn add_device_work(&mut self, samples: &SamplesByThread) {
-        let (trace, spans) = (self.trace, self.trace.spans());
-        let calls = LaunchCalls::of(trace);
-        for span in spans.ids().filter(|&span| trace.span_category(span).is_device()) {
+        let (model, spans) = (self.model, self.model.spans());
+        let calls = model.launch_calls();
+        for span in spans.ids().filter(|&span| model.span_category(span).is_device()) {
             let Some(call) = calls.call(span) else { continue };
             let stack = samples.near(spans.track(call), spans.time(call));
             if let Some(line) = stack.and_then(|stack| self.innermost(stack)) {
@@ -126,30 +132,28 @@ impl Lines<'_> {
     }
 
     fn add_memory(&mut self, samples: &SamplesByThread) {
-        let Some(name) = self.trace.strings().find("[memory]") else { return };
-        let bytes = self.trace.arg("Bytes");
-        for event in self.trace.instants().events().filter(|event| event.name == name) {
-            let Some(amount) = bytes.int(event.args).filter(|&amount| amount > 0) else { continue };
+        let events = self.model.memory_events().iter();
+        for event in events.filter(|event| event.kind == MemoryEventKind::Allocation) {
             let stack = samples.near(event.track, event.time);
             if let Some(line) = stack.and_then(|stack| self.innermost(stack)) {
-                self.costs[line].allocated += Bytes(amount);
+                self.costs[line].allocated += event.bytes;
             }
         }
     }
 
     /// What a line profiler counted.
     fn add_recorded(&mut self) {
-        let profile = self.trace.profile();
-        let mut known: BTreeMap<LinePlace, usize> =
-            self.places.iter().cloned().enumerate().map(|(index, place)| (place, index)).collect();
+        let profile = self.model.profile();
+        let mut indices: BTreeMap<SourceLine, usize> =
+            self.lines.iter().cloned().enumerate().map(|(index, line)| (line, index)).collect();
         for row in profile.lines.rows().filter(|row| row.hits > 0) {
             let function = profile.frames.row(row.function);
-            let place = LinePlace {
-                file: self.trace.str(function.file).to_owned(),
+            let line = SourceLine {
+                file: self.model.str(function.file).to_owned(),
                 line: row.line,
-                function: self.trace.str(function.name).to_owned(),
+                function: self.model.str(function.name).to_owned(),
             };
-            let line = self.line(&mut known, place);
+            let line = self.index(&mut indices, line);
             let cost = &mut self.costs[line];
             cost.hits += row.hits.unsigned_abs();
             cost.time += row.time;
@@ -179,10 +183,10 @@ impl SamplesByThread {
         calls.sort_by_key(|&span| (spans.time(span), std::cmp::Reverse(spans.end(span))));
         let mut operators: Vec<Vec<Interval>> = vec![Vec::new(); trace.tracks().len()];
         for span in calls {
-            let known = &mut operators[spans.track(span).index()];
+            let outermost = &mut operators[spans.track(span).index()];
             // What begins before the last one ends is inside it.
-            if known.last().is_none_or(|last| last.end <= spans.time(span)) {
-                known.push(Interval::new(spans.time(span), spans.end(span)));
+            if outermost.last().is_none_or(|last| last.end <= spans.time(span)) {
+                outermost.push(Interval::new(spans.time(span), spans.end(span)));
             }
         }
         Self { threads, operators }
@@ -192,7 +196,7 @@ impl SamplesByThread {
     fn near(&self, track: TrackId, time: Timestamp) -> Option<StackId> {
         let samples = &self.threads[track.index()];
         let calls = &self.operators[track.index()];
-        let call = calls.partition_point(|call| call.begin <= time).checked_sub(1).map(|place| calls[place]);
+        let call = calls.partition_point(|call| call.begin <= time).checked_sub(1).map(|index| calls[index]);
         if let Some(call) = call.filter(|call| time <= call.end) {
             let first = samples.get(samples.partition_point(|sample| sample.time < call.begin));
             if let Some(sample) = first.filter(|sample| sample.time <= call.end) {
@@ -201,7 +205,7 @@ impl SamplesByThread {
         }
         let next = samples.partition_point(|sample| sample.time <= time);
         let near =
-            [next.checked_sub(1), Some(next)].into_iter().flatten().filter_map(|place| samples.get(place));
+            [next.checked_sub(1), Some(next)].into_iter().flatten().filter_map(|index| samples.get(index));
         let distance = |sample: &&SampleRow| sample.time.since(time).0.saturating_abs();
         let nearest = near.min_by_key(distance)?;
         // Farther away than it stands for, it tells nothing.
@@ -211,12 +215,13 @@ impl SamplesByThread {
 
 /// How files look: their lines added up, most time first.
 #[must_use]
-pub fn source_files_table(lines: &BTreeMap<LinePlace, LineCost>) -> Table {
+pub fn source_files_table(lines: &SourceLines) -> Table {
     let mut files: BTreeMap<&str, LineCost> = BTreeMap::new();
-    for (place, cost) in lines {
+    for (line, cost) in lines {
         // A call's time is at its own line and at those around it: only own times add up.
-        let sum = files.entry(&place.file).or_default();
+        let sum = files.entry(&line.file).or_default();
         sum.own += cost.own;
+        sum.program += cost.program;
         sum.device += cost.device;
         sum.allocated += cost.allocated;
         sum.hits += cost.hits;
@@ -233,18 +238,18 @@ pub fn source_files_table(lines: &BTreeMap<LinePlace, LineCost>) -> Table {
 
 /// How lines look: columns without a value anywhere are left out.
 #[must_use]
-pub fn source_line_table(lines: &BTreeMap<LinePlace, LineCost>) -> Table {
+pub fn source_line_table(lines: &SourceLines) -> Table {
     let mut table = Table::new("Lines of source");
-    let mut rows: Vec<(&LinePlace, &LineCost)> = lines.iter().collect();
+    let mut rows: Vec<(&SourceLine, &LineCost)> = lines.iter().collect();
     rows.sort_by_key(|(_, cost)| std::cmp::Reverse((cost.own.max(cost.time), cost.device, cost.total)));
-    table.add_column(Column::text("file", "File"), rows.iter().map(|(place, _)| Cell::text(&place.file)));
+    table.add_column(Column::text("file", "File"), rows.iter().map(|(line, _)| Cell::text(&line.file)));
     table.add_column(
         Column::count("line", "Line #"),
-        rows.iter().map(|(place, _)| Cell::Count(place.line.into())),
+        rows.iter().map(|(line, _)| Cell::Count(line.line.into())),
     );
     table.add_column(
         Column::text("function", "Function"),
-        rows.iter().map(|(place, _)| Cell::text(&place.function)),
+        rows.iter().map(|(line, _)| Cell::text(&line.function)),
     );
     let costs: Vec<LineCost> = rows.iter().map(|(_, cost)| **cost).collect();
     add_costs(&mut table, &costs);
@@ -263,6 +268,7 @@ fn add_costs(table: &mut Table, costs: &[LineCost]) {
     };
     add(Column::duration("own", "CPU, own"), &|cost| time(cost.own));
     add(Column::duration("total", "CPU, with calls"), &|cost| time(cost.total));
+    add(Column::duration("program", "With library calls"), &|cost| time(cost.program));
     add(Column::duration("device", "Device time launched"), &|cost| time(cost.device));
     add(Column::bytes("allocated", "Allocated"), &|cost| bytes(cost.allocated));
     add(Column::count("hits", "Hits"), &|cost| count(cost.hits));
@@ -292,9 +298,10 @@ mod tests {
             let (time, weight, state) = (Timestamp(time), Duration(10), SampleState::Running);
             builder.push_sample(SampleRow { time, track, stack, weight, state, gil: true });
         }
-        let lines = source_lines(&builder.finish());
-        let seen: Vec<_> = lines.iter().map(|(place, cost)| (place.line, cost.own.0, cost.total.0)).collect();
+        let model = Model::new(builder.finish());
+        let lines = model.source_lines();
+        let seen: Vec<_> = lines.iter().map(|(line, cost)| (line.line, cost.own.0, cost.total.0)).collect();
         assert_eq!(seen, [(3, 0, 20), (4, 10, 10), (8, 10, 10), (9, 10, 10)]);
-        assert_eq!(source_line_table(&lines).columns.len(), 5);
+        assert_eq!(source_line_table(lines).columns.len(), 6);
     }
 }

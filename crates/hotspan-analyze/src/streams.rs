@@ -1,12 +1,11 @@
 //! What each stream did, and how much work was queued on it.
 
-use hotspan_store::{Duration, Timestamp, Trace, TrackId};
+use hotspan_store::{Duration, Timestamp, TrackId};
 
-use crate::device_work::{DeviceWork, WorkKind};
 use crate::intervals::{Interval, Intervals};
-use crate::launch_calls::LaunchCalls;
+use crate::model::Model;
+use crate::model::device_work::{DeviceId, WorkKind};
 use crate::report::{Cell, Column, Table};
-use crate::steps::recording;
 
 /// More than this and a launch blocks; CUDA does not document it, measured by HTA and others.
 const FULL_QUEUE: i64 = 1_022;
@@ -14,8 +13,8 @@ const FULL_QUEUE: i64 = 1_022;
 /// A stream of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamRow {
-    /// The device's index.
-    pub device: i64,
+    /// Which device.
+    pub device: DeviceId,
     /// The stream as the trace calls it.
     pub stream: String,
     /// How many kernels compute or communicate.
@@ -36,31 +35,18 @@ pub struct StreamRow {
 
 /// The streams of a trace, by device and most time first.
 #[must_use]
-pub fn streams(trace: &Trace) -> Vec<StreamRow> {
-    let devices = DeviceWork::of(trace);
-    let calls = LaunchCalls::of(trace);
-    let window = recording(trace, &devices);
-    streams_of(trace, &devices, &calls, window)
-}
-
-/// The same for those who have the parts already.
-#[must_use]
-pub fn streams_of(
-    trace: &Trace,
-    devices: &[DeviceWork],
-    calls: &LaunchCalls,
-    window: Interval,
-) -> Vec<StreamRow> {
+pub fn streams(model: &Model) -> Vec<StreamRow> {
+    let (calls, window) = (model.launch_calls(), *model.recording());
     let mut rows = Vec::new();
-    for device in devices {
+    for device in model.device_work() {
         let mut streams: Vec<TrackId> = device.work.iter().map(|work| work.stream).collect();
         streams.sort_unstable();
         streams.dedup();
-        // For each stream, its place; work is then dealt out in one walk.
+        // Work is dealt out to its streams in one walk.
         let mut of_stream = vec![Vec::new(); streams.len()];
         for work in &device.work {
-            if let Ok(place) = streams.binary_search(&work.stream) {
-                of_stream[place].push(*work);
+            if let Ok(index) = streams.binary_search(&work.stream) {
+                of_stream[index].push(*work);
             }
         }
         let first = rows.len();
@@ -72,11 +58,11 @@ pub fn streams_of(
             let copies = work.iter().filter(|work| work.kind == WorkKind::Copy).count() as u64;
             let launched = work
                 .iter()
-                .filter_map(|work| Some((trace.spans().time(calls.call(work.span)?), work.interval.begin)));
+                .filter_map(|work| Some((model.spans().time(calls.call(work.span)?), work.interval.begin)));
             let queue = Queue::of(launched, window);
             rows.push(StreamRow {
-                device: device.index,
-                stream: trace.track(stream).ident.display(trace.strings()),
+                device: device.id,
+                stream: model.track(stream).ident.display(model.strings()),
                 kernels: work.len() as u64 - copies,
                 copies,
                 busy: work.iter().map(|work| work.interval).collect::<Intervals>().length(),
@@ -111,9 +97,9 @@ impl Queue {
         }
         changes.sort_unstable();
         let (mut depth, mut max, mut full, mut area) = (0_i64, 0_i64, Duration::ZERO, 0.0);
-        for (place, &(time, change)) in changes.iter().enumerate() {
+        for (index, &(time, change)) in changes.iter().enumerate() {
             depth += change;
-            let until = changes.get(place + 1).map_or(time, |&(next, _)| next);
+            let until = changes.get(index + 1).map_or(time, |&(next, _)| next);
             let lasts = until.since(time);
             if lasts > Duration::ZERO {
                 max = max.max(depth);

@@ -2,6 +2,8 @@
 
 use hotspan_store::{Category, Duration, Loss, Side, Timestamp, Trace};
 
+use crate::model::Model;
+use crate::model::steps::Step;
 use crate::report::{Cell, Column, Table};
 
 /// The spans of one category.
@@ -15,17 +17,6 @@ pub struct CategoryRow {
     pub spans: u64,
     /// Their durations added up, nested ones counted each.
     pub total: Duration,
-}
-
-/// A `ProfilerStep#` mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Its number.
-    pub number: i64,
-    /// When it began.
-    pub begin: Timestamp,
-    /// How long it took.
-    pub duration: Duration,
 }
 
 /// What is in a trace.
@@ -51,9 +42,9 @@ pub struct Summary {
     pub streams: u64,
     /// Profiler steps in order of time, as the computer saw them.
     pub steps: Vec<Step>,
-    /// When the first span begins.
+    /// When the wall time begins.
     pub begin: Timestamp,
-    /// From the first beginning to the last end.
+    /// That of the program where the recording knows it, else from the first beginning to the last end.
     pub wall_time: Duration,
     /// The rank in a distributed job.
     pub rank: Option<i64>,
@@ -64,8 +55,8 @@ pub struct Summary {
 }
 
 /// Sums up a trace.
-#[must_use]
-pub fn summary(trace: &Trace) -> Summary {
+pub(crate) fn find(model: &Model) -> Summary {
+    let trace: &Trace = model.trace();
     let spans = trace.spans();
     let mut categories: Vec<CategoryRow> = trace
         .categories()
@@ -79,7 +70,6 @@ pub fn summary(trace: &Trace) -> Summary {
     // For each track, whether it has host or device spans.
     let mut host = vec![false; trace.tracks().len()];
     let mut device = vec![false; trace.tracks().len()];
-    let mut steps = Vec::new();
     for span in spans.ids() {
         let row = &mut categories[spans.category(span).index()];
         row.spans += 1;
@@ -89,19 +79,11 @@ pub fn summary(trace: &Trace) -> Summary {
             Side::Device => device[spans.track(span).index()] = true,
             Side::Neither => {}
         }
-        if row.category.side() == Side::Host
-            && let Some(number) = trace.span_name(span).strip_prefix("ProfilerStep#")
-            && let Ok(number) = number.parse()
-        {
-            steps.push(Step { number, begin: spans.time(span), duration: spans.duration(span) });
-        }
     }
     categories.retain(|row| row.spans > 0);
     categories.sort_by(|left, right| (right.spans, &left.name).cmp(&(left.spans, &right.name)));
-    steps.sort_by_key(|step| (step.begin, step.number));
     let (processes, threads) = count(trace, &host);
     let (devices, streams) = count(trace, &device);
-    let (begin, wall_time) = trace.window();
     let distributed = trace.distributed().unwrap_or_default();
     Summary {
         categories,
@@ -113,9 +95,9 @@ pub fn summary(trace: &Trace) -> Summary {
         threads,
         devices,
         streams,
-        steps,
-        begin,
-        wall_time,
+        steps: model.steps().marked().to_vec(),
+        begin: crate::wall_time::window(trace).0,
+        wall_time: model.wall(),
         rank: distributed.rank,
         world_size: distributed.world_size,
         losses: trace.losses().counts().iter().map(|loss| (loss.loss, loss.count)).collect(),

@@ -1,11 +1,12 @@
 //! How well a device was used: busy time, multiprocessors, occupancy, tensor cores, and how much communication hid
 //! behind computing.
 
-use hotspan_store::{Category, Duration, Timestamp, Trace};
+use hotspan_store::{Category, Duration, Timestamp};
 
-use crate::device_work::{DeviceWork, WorkKind};
 use crate::intervals::{Interval, Intervals};
 use crate::kernels::Weighted;
+use crate::model::Model;
+use crate::model::device_work::{DeviceId, DeviceWork, WorkKind};
 use crate::report::{Cell, Column, Table};
 use crate::steps::{DeviceStep, Exposed};
 use crate::tensor_cores::uses_tensor_cores;
@@ -13,8 +14,8 @@ use crate::tensor_cores::uses_tensor_cores;
 /// How well one device was used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Utilisation {
-    /// The device's index.
-    pub device: i64,
+    /// Which device.
+    pub device: DeviceId,
     /// Its name, where the trace knows it.
     pub name: Option<String>,
     /// The recording, taken apart like a step.
@@ -43,33 +44,33 @@ impl Utilisation {
     }
 }
 
-/// How well each device was used in a window.
+/// How well each device was used in the recording.
 #[must_use]
-pub fn utilisation(trace: &Trace, devices: &[DeviceWork], window: Interval) -> Vec<Utilisation> {
-    devices.iter().map(|device| of_device(trace, device, window)).collect()
+pub fn utilisation(model: &Model) -> Vec<Utilisation> {
+    model.device_work().iter().map(|device| of_device(model, device, *model.recording())).collect()
 }
 
-fn of_device(trace: &Trace, device: &DeviceWork, window: Interval) -> Utilisation {
-    let spans = trace.spans();
-    let (blocks, occupancy) = (trace.arg("blocks per SM"), trace.arg("est. achieved occupancy %"));
-    let mut tensor: Vec<Option<bool>> = vec![None; trace.strings().len()];
+fn of_device(model: &Model, device: &DeviceWork, window: Interval) -> Utilisation {
+    let spans = model.spans();
+    let (blocks, occupancy) = (model.blocks_per_sm(), model.occupancy());
+    let mut tensor: Vec<Option<bool>> = vec![None; model.strings().len()];
     let mut mean_occupancy = Weighted::default();
     let (mut kernel_total, mut tensor_total) = (Duration::ZERO, Duration::ZERO);
     let mut changes: Vec<(Timestamp, f64)> = Vec::new();
     let mut kernels: Vec<Interval> = Vec::new();
     for work in device.work.iter().filter(|work| work.kind != WorkKind::Copy) {
-        let (args, length) = (spans.args(work.span), work.interval.length());
+        let length = work.interval.length();
         kernels.push(work.interval);
         kernel_total += length;
         let name = spans.name(work.span);
         let uses = tensor
             .get_mut(name.index())
-            .map(|known| *known.get_or_insert_with(|| uses_tensor_cores(trace.str(name))));
-        if uses == Some(true) && trace.span_category(work.span) == Category::Kernel {
+            .map(|uses| *uses.get_or_insert_with(|| uses_tensor_cores(model.str(name))));
+        if uses == Some(true) && model.span_category(work.span) == Category::Kernel {
             tensor_total += length;
         }
-        mean_occupancy.add(occupancy.float(args), length);
-        if let Some(blocks) = blocks.float(args).filter(|blocks| blocks.is_finite() && *blocks > 0.0) {
+        mean_occupancy.add(occupancy.of(work.span), length);
+        if let Some(blocks) = blocks.of(work.span).filter(|blocks| blocks.is_finite() && *blocks > 0.0) {
             let part = work.interval.within(window);
             if !part.is_empty() {
                 changes.extend([(part.begin, blocks), (part.end, -blocks)]);
@@ -78,9 +79,9 @@ fn of_device(trace: &Trace, device: &DeviceWork, window: Interval) -> Utilisatio
     }
     let kernels: Intervals = kernels.into_iter().collect();
     Utilisation {
-        device: device.index,
+        device: device.id,
         name: device.name.clone(),
-        time: Exposed::of(device).within(window, None, device.index),
+        time: Exposed::of(device).within(window, None, device.id),
         kernels: kernels.length_within(window),
         kernel_total,
         tensor_total,
@@ -98,14 +99,14 @@ fn sm_efficiency(mut changes: Vec<(Timestamp, f64)>, window: Interval) -> Option
     }
     changes.sort_by_key(|&(time, _)| time);
     let (mut blocks, mut running, mut area) = (0.0_f64, 0_u64, 0.0_f64);
-    for (place, &(time, change)) in changes.iter().enumerate() {
+    for (index, &(time, change)) in changes.iter().enumerate() {
         blocks += change;
         running = if change > 0.0 { running + 1 } else { running.saturating_sub(1) };
         if running == 0 {
             // Fractions leave a little behind; nothing runs, so nothing may stay.
             blocks = 0.0;
         }
-        if let Some(&(next, _)) = changes.get(place + 1) {
+        if let Some(&(next, _)) = changes.get(index + 1) {
             area += blocks.clamp(0.0, 1.0) * next.since(time).0 as f64;
         }
     }

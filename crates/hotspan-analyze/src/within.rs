@@ -3,9 +3,10 @@
 //! Calls that enclose others count their whole time, so rows of nested calls overlap.
 
 use hashbrown::HashMap;
-use hotspan_store::{CategoryId, Duration, StringId, Trace};
+use hotspan_store::{CategoryId, Duration, StringId};
 
 use crate::intervals::Interval;
+use crate::model::Model;
 use crate::report::{Cell, Column, Table};
 
 /// The spans of one name and kind.
@@ -25,22 +26,22 @@ pub struct WithinRow {
 
 /// The spans that touch `window`, by name and kind, most time first.
 #[must_use]
-pub fn within(trace: &Trace, window: Interval) -> Vec<WithinRow> {
-    let spans = trace.spans();
+pub fn within(model: &Model, window: Interval) -> Vec<WithinRow> {
+    let spans = model.spans();
     let mut rows: Vec<WithinRow> = Vec::new();
-    let mut places: HashMap<(StringId, CategoryId), usize> = HashMap::new();
+    let mut indices: HashMap<(StringId, CategoryId), usize> = HashMap::new();
     for span in spans.ids() {
         let (begin, end) = (spans.time(span), spans.end(span));
         if end < window.begin || begin > window.end {
             continue;
         }
         let (name, category) = (spans.name(span), spans.category(span));
-        let place = *places.entry((name, category)).or_insert_with(|| {
+        let index = *indices.entry((name, category)).or_insert_with(|| {
             rows.push(WithinRow { name, category, count: 0, time: Duration(0), longest: Duration(0) });
             rows.len() - 1
         });
         let time = Duration(end.0.min(window.end.0).saturating_sub(begin.0.max(window.begin.0)).max(0));
-        let row = &mut rows[place];
+        let row = &mut rows[index];
         row.count += 1;
         row.time += time;
         row.longest = row.longest.max(time);
@@ -51,7 +52,7 @@ pub fn within(trace: &Trace, window: Interval) -> Vec<WithinRow> {
 
 /// How the rows look.
 #[must_use]
-pub fn within_table(trace: &Trace, rows: &[WithinRow]) -> Table {
+pub fn within_table(model: &Model, rows: &[WithinRow]) -> Table {
     let mut table = Table::new("In the selected time");
     table.columns = vec![
         Column::text("name", "Name"),
@@ -62,8 +63,8 @@ pub fn within_table(trace: &Trace, rows: &[WithinRow]) -> Table {
     ];
     for row in rows {
         table.add_row(vec![
-            Cell::text(trace.str(row.name)),
-            Cell::text(trace.category_name(row.category)),
+            Cell::text(model.str(row.name)),
+            Cell::text(model.category_name(row.category)),
             Cell::Count(row.count),
             Cell::Duration(row.time),
             Cell::Duration(row.longest),

@@ -1,7 +1,7 @@
 //! Advice as Python sees it: findings as tuples, which `hotspan.advice` gives their names.
 
+use hotspan_analyze::Model;
 use hotspan_analyze::advice::{Selection, advise};
-use hotspan_store::Trace;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -26,7 +26,7 @@ pub(crate) type AdviceRows = (Vec<FindingRow>, Vec<SkippedRow>, String);
 
 pub(crate) fn ask(
     py: Python<'_>,
-    trace: &Trace,
+    model: &Model,
     only: Vec<String>,
     ignore: Vec<String>,
 ) -> PyResult<AdviceRows> {
@@ -36,7 +36,7 @@ pub(crate) fn ask(
             "no rule is called {name:?}; `hotspan advise --docs` lists them"
         )));
     }
-    let advice = py.detach(|| advise(trace, &selection));
+    let advice = py.detach(|| advise(model, &selection));
     let text = hotspan::advice_text(&advice);
     let skipped = advice.skipped_by_need();
     let skipped =

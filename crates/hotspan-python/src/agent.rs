@@ -210,7 +210,7 @@ impl PyAgent {
 
     /// Adds what was recorded by other means.
     fn add_trace(&self, trace: &PyTrace) {
-        self.add(Box::new(Recorded(Some(Arc::clone(&trace.trace)))));
+        self.add(Box::new(Recorded(Some(Arc::clone(trace.trace())))));
     }
 
     /// Leaves operators and devices to another profiler.

@@ -1,11 +1,10 @@
 //! The analyses of device time as Python sees them: tables as lists of rows, a row as a dict; times in nanoseconds.
 
 use hotspan_analyze::copies::{copies, copy_table};
-use hotspan_analyze::device_work::DeviceWork;
 use hotspan_analyze::gpu::gpu;
-use hotspan_analyze::idle::{gaps, idle};
+use hotspan_analyze::idle::gaps;
 use hotspan_analyze::report::{Cell, Table};
-use hotspan_analyze::steps::{recording, steps};
+use hotspan_analyze::steps::steps;
 use hotspan_analyze::streams::{stream_table, streams};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -18,37 +17,37 @@ type Tables<'py> = Vec<(&'static str, Bound<'py, PyList>)>;
 /// Where the time of each step goes, on devices and on the host.
 #[pyfunction]
 pub(crate) fn step_tables<'py>(py: Python<'py>, trace: &PyTrace) -> PyResult<Tables<'py>> {
-    let trace = trace.shared();
-    convert(py, py.detach(|| steps(&trace).report()))
+    let model = trace.shared();
+    convert(py, py.detach(|| steps(&model).report()))
 }
 
 /// Everything about the time of devices; empty when no device did anything. `limit` rows of each table, 0 for all.
 #[pyfunction]
 pub(crate) fn gpu_tables<'py>(py: Python<'py>, trace: &PyTrace, limit: usize) -> PyResult<Tables<'py>> {
-    let trace = trace.shared();
-    let tables = py.detach(|| gpu(&trace).map(|gpu| gpu.report(&trace, limit)));
+    let model = trace.shared();
+    let tables = py.detach(|| gpu(&model).map(|gpu| gpu.report(&model, limit)));
     convert(py, tables.unwrap_or_default())
 }
 
 /// Every gap of every device with its cause, longest first.
 #[pyfunction]
 pub(crate) fn idle_gaps<'py>(py: Python<'py>, trace: &PyTrace) -> PyResult<Bound<'py, PyList>> {
-    let trace = trace.shared();
-    rows(py, &py.detach(|| gaps(&trace, &idle(&trace), 0)))
+    let model = trace.shared();
+    rows(py, &py.detach(|| gaps(&model, 0)))
 }
 
 /// Copies and fills by kind.
 #[pyfunction]
 pub(crate) fn copy_rows<'py>(py: Python<'py>, trace: &PyTrace) -> PyResult<Bound<'py, PyList>> {
-    let trace = trace.shared();
-    rows(py, &py.detach(|| copy_table(&copies(&trace))))
+    let model = trace.shared();
+    rows(py, &py.detach(|| copy_table(&copies(&model))))
 }
 
 /// What each stream did.
 #[pyfunction]
 pub(crate) fn stream_rows<'py>(py: Python<'py>, trace: &PyTrace) -> PyResult<Bound<'py, PyList>> {
-    let trace = trace.shared();
-    let table = || stream_table(&streams(&trace), recording(&trace, &DeviceWork::of(&trace)));
+    let model = trace.shared();
+    let table = || stream_table(&streams(&model), *model.recording());
     rows(py, &py.detach(table))
 }
 

@@ -1,7 +1,7 @@
 //! A comparison of two traces as Python sees it: rows as tuples, which `hotspan.diff` gives their names.
 
+use hotspan_analyze::Model;
 use hotspan_analyze::diff::{By, DiffRow, Side, diff};
-use hotspan_store::Trace;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -11,7 +11,7 @@ type Row = (String, Option<(i64, f64)>, Option<(i64, f64)>, i64, Option<f64>, &'
 /// The total, the rows, the steps behind each side, what the times are.
 pub(crate) type DiffRows = (Row, Vec<Row>, Option<(u64, u64)>, &'static str);
 
-pub(crate) fn compare(py: Python<'_>, before: &Trace, after: &Trace, by: &str) -> PyResult<DiffRows> {
+pub(crate) fn compare(py: Python<'_>, before: &Model, after: &Model, by: &str) -> PyResult<DiffRows> {
     let by = match by {
         "op" => By::Operator,
         "function" => By::Function,

@@ -7,11 +7,10 @@ mod parts;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use hotspan_analyze::FunctionEvent;
 use hotspan_analyze::averages::{DeviceKind, RecordScope};
-use hotspan_analyze::events::Role;
-use hotspan_analyze::flops::shapes::shapes_of_json;
+use hotspan_analyze::model::events::Role;
 use hotspan_analyze::table::time_text;
-use hotspan_analyze::{FunctionEvent, FunctionEvents};
 use hotspan_store::{Ident, SpanId};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,7 +37,7 @@ impl PyFunctionEvent {
     #[getter]
     fn name(&self) -> &str {
         match self.event {
-            FunctionEvent::Span(span) => self.all.events.name(self.trace(), span).0,
+            FunctionEvent::Span(span) => self.all.events.name(self.model(), span).0,
             FunctionEvent::Memory { is_failure: true, .. } => "[OutOfMemory]",
             FunctionEvent::Memory { .. } => "[memory]",
         }
@@ -53,20 +52,20 @@ impl PyFunctionEvent {
     /// The name as the trace has it: steps with their numbers.
     #[getter]
     fn trace_name(&self) -> &str {
-        self.span().map_or_else(|| self.name(), |span| self.trace().span_name(span))
+        self.span().map_or_else(|| self.name(), |span| self.model().span_name(span))
     }
 
     /// The operator's overload, where it was recorded.
     #[getter]
     fn overload_name(&self) -> &str {
-        self.span().map_or("", |span| self.all.events.name(self.trace(), span).1)
+        self.span().map_or("", |span| self.all.events.name(self.model(), span).1)
     }
 
     /// When, in microseconds from the start of the trace.
     #[getter]
     fn time_range(&self) -> PyInterval {
         let start = self.begin();
-        let end = self.span().map_or(start, |span| self.trace().spans().end(span));
+        let end = self.span().map_or(start, |span| self.model().spans().end(span));
         PyInterval { start: start.0 as f64 / 1e3, end: end.0 as f64 / 1e3 }
     }
 
@@ -79,13 +78,13 @@ impl PyFunctionEvent {
     /// How many nanoseconds it took.
     #[getter]
     fn duration_ns(&self) -> i64 {
-        self.span().map_or(0, |span| self.trace().spans().duration(span).0)
+        self.span().map_or(0, |span| self.model().spans().duration(span).0)
     }
 
     /// Its category as the trace spells it.
     #[getter]
     fn category(&self) -> &str {
-        let trace = self.trace();
+        let trace = self.model();
         self.span().map_or("cpu_instant_event", |span| trace.category_name(trace.spans().category(span)))
     }
 
@@ -98,10 +97,10 @@ impl PyFunctionEvent {
     /// Its thread by the system's number, or its stream.
     #[getter]
     fn thread(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let ident = self.trace().track(self.track()).ident;
+        let ident = self.model().track(self.track()).ident;
         Ok(match ident {
             Ident::Int(number) => number.into_pyobject(py)?.into_any().unbind(),
-            Ident::Text(_) => ident.display(self.trace().strings()).into_pyobject(py)?.into_any().unbind(),
+            Ident::Text(_) => ident.display(self.model().strings()).into_pyobject(py)?.into_any().unbind(),
         })
     }
 
@@ -126,7 +125,7 @@ impl PyFunctionEvent {
     /// Where it comes from: 0 an operator, 1 a node of the backward pass, 7 a range that a person marked.
     #[getter]
     fn scope(&self) -> u8 {
-        match self.of_span(|events, span| events.scope(self.trace(), span)) {
+        match self.of_span(|events, span| events.scope(self.model(), span)) {
             RecordScope::Function => 0,
             RecordScope::Backward => 1,
             RecordScope::User => 7,
@@ -136,24 +135,26 @@ impl PyFunctionEvent {
     /// The event that called it.
     #[getter]
     fn cpu_parent(&self) -> Option<Self> {
-        self.span().and_then(|span| self.all.events.parent(span)).map(|parent| self.other(parent))
+        self.span()
+            .and_then(|span| self.model().merged_nesting().parent(span))
+            .map(|parent| self.other(parent))
     }
 
     /// The events that it called.
     #[getter]
     fn cpu_children(&self) -> Vec<Self> {
-        let children = self.span().map_or(&[][..], |span| self.all.events.children(span));
+        let children = self.span().map_or(&[][..], |span| self.model().merged_children().of_span(span));
         children.iter().map(|&child| self.other(child)).collect()
     }
 
     /// Device work that it launched itself.
     #[getter]
     fn kernels(&self) -> Vec<PyEventKernel> {
-        let device = self.trace().arg("device");
+        let device = self.model().device_index();
         let kernel = |kernel: SpanId| PyEventKernel {
-            name: self.trace().span_name(kernel).to_owned(),
-            device: device.int(self.trace().spans().args(kernel)).unwrap_or(0),
-            duration: self.trace().spans().duration(kernel).as_micros(),
+            name: self.model().span_name(kernel).to_owned(),
+            device: device.of(kernel).unwrap_or(0),
+            duration: self.model().spans().duration(kernel).as_micros(),
         };
         self.span().map_or(Vec::new(), |span| self.all.events.kernels(span).map(kernel).collect())
     }
@@ -167,8 +168,7 @@ impl PyFunctionEvent {
     /// The shapes of its inputs, empty for those that are no tensor.
     #[getter]
     fn input_shapes(&self) -> Vec<Vec<i64>> {
-        let value = self.span_args().and_then(|args| self.trace().arg("Input Dims").json(args));
-        value.map_or(Vec::new(), |json| shapes_of_json(&json))
+        self.of_span(|_, span| self.model().shapes().of_span(span).clone())
     }
 
     /// The same, with the shapes of each tensor of a list.
@@ -210,13 +210,13 @@ impl PyFunctionEvent {
     /// Where in the Python program it was called, innermost first.
     #[getter]
     fn stack(&self) -> Vec<String> {
-        self.of_span(|events, span| events.stack(self.trace(), span).to_vec())
+        self.of_span(|events, span| events.stack(self.model(), span).to_vec())
     }
 
     /// Floating point operations, from formulas.
     #[getter]
     fn flops(&self) -> u64 {
-        self.of_span(FunctionEvents::flops)
+        self.of_span(|_, span| self.model().flops().of_span(span))
     }
 
     /// Where it happened: torch's `DeviceType` where torch is loaded, else its name.
@@ -235,8 +235,8 @@ impl PyFunctionEvent {
     /// The index of its device; of what happens on the CPU, the number of the process, as in torch.
     #[getter]
     fn device_index(&self) -> i64 {
-        let process = self.trace().track(self.track()).process;
-        self.int("device").unwrap_or(match self.trace().process(process).ident {
+        let process = self.model().track(self.track()).process;
+        self.int("device").unwrap_or(match self.model().process(process).ident {
             Ident::Int(number) => number,
             Ident::Text(_) => 0,
         })
@@ -245,7 +245,7 @@ impl PyFunctionEvent {
     /// Whether it began and ended on different threads, or says so.
     #[getter]
     fn is_async(&self) -> bool {
-        self.int("Async") == Some(1)
+        self.of_span(|_, span| self.model().events().is_async(span))
     }
 
     /// Whether a person marked it.
@@ -364,7 +364,7 @@ impl PyFunctionEvent {
     }
 
     fn __eq__(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.all.trace, &other.all.trace) && self.event == other.event
+        Arc::ptr_eq(&self.all.model, &other.all.model) && self.event == other.event
     }
 
     fn __hash__(&self) -> u64 {
@@ -379,7 +379,7 @@ impl PyFunctionEvent {
             self.name(),
             self.cpu_time_str(),
             self.begin().0 as f64 / 1e3,
-            self.of_span(|events, span| events.children(span).len())
+            self.of_span(|_, span| self.model().merged_children().of_span(span).len())
         )
     }
 }

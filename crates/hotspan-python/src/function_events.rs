@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use hotspan_analyze::FunctionEvents;
-use hotspan_store::Trace;
+use hotspan_analyze::{FunctionEvents, Model};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
@@ -11,7 +10,7 @@ use crate::function_event::PyFunctionEvent;
 
 /// A trace and its events.
 pub(crate) struct AllEvents {
-    pub(crate) trace: Arc<Trace>,
+    pub(crate) model: Arc<Model>,
     pub(crate) events: FunctionEvents,
 }
 

@@ -119,7 +119,7 @@ type SampleTuple = (i64, i64, String, &'static str, bool, Vec<FrameTuple>);
 /// The samples of a trace, one by one.
 #[pyfunction]
 pub(crate) fn sample_stacks(py: Python<'_>, trace: &PyTrace) -> Vec<SampleTuple> {
-    let trace = Arc::clone(&trace.trace);
+    let trace = Arc::clone(trace.trace());
     py.detach(|| {
         let profile = trace.profile();
         let frame = |id| {

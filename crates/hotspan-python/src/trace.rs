@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use hotspan_analyze::averages::{GroupBy, KeyAverages};
 use hotspan_analyze::kernels::kernels;
-use hotspan_analyze::memory_timeline::{Holder, memory_timeline};
-use hotspan_analyze::summary::summary;
-use hotspan_analyze::{FunctionEvents, MemoryCategory, MemoryDevice};
+use hotspan_analyze::memory_timeline::Holder;
+use hotspan_analyze::{FunctionEvents, MemoryCategory, MemoryDevice, Model};
 use hotspan_collect::torch::push_mark;
 use hotspan_formats::export::{chrome, hotspan as native, memory};
 use hotspan_formats::{EXPORTERS, Exporter, open_adding, open_with, save};
@@ -28,7 +27,7 @@ use crate::spans::PySpans;
 /// A trace: everything a profiler recorded.
 #[pyclass(frozen, name = "Trace", module = "hotspan._core")]
 pub(crate) struct PyTrace {
-    pub(crate) trace: Arc<Trace>,
+    pub(crate) model: Arc<Model>,
 }
 
 /// Opens a trace of any known format.
@@ -63,19 +62,23 @@ pub(crate) fn open_recording(py: Python<'_>, path: PathBuf, marks: Vec<PyMark>) 
 
 impl PyTrace {
     pub(crate) fn new(trace: Trace) -> Self {
-        Self { trace: Arc::new(trace) }
+        Self { model: Arc::new(Model::new(trace)) }
     }
 
-    pub(crate) fn trace(&self) -> &Trace {
-        &self.trace
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
     }
 
-    pub(crate) fn shared(&self) -> Arc<Trace> {
-        Arc::clone(&self.trace)
+    pub(crate) fn trace(&self) -> &Arc<Trace> {
+        self.model.trace()
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Model> {
+        Arc::clone(&self.model)
     }
 
     fn write(&self, py: Python<'_>, exporter: &dyn Exporter, path: &Path) -> PyResult<()> {
-        py.detach(|| save(&self.trace, exporter, path)).map_err(|error| from_export(&error))
+        py.detach(|| save(&self.model, exporter, path)).map_err(|error| from_export(&error))
     }
 }
 
@@ -119,11 +122,11 @@ impl PyTrace {
             event,
             python_functions,
         };
-        let earlier: Vec<Arc<Trace>> = earlier.iter().map(|trace| Arc::clone(&trace.trace)).collect();
+        let earlier: Vec<Arc<Model>> = earlier.iter().map(|trace| trace.shared()).collect();
         PyKeyAverages::new(py.detach(|| match earlier.as_slice() {
-            [] => KeyAverages::compute(&self.trace, &group_by),
+            [] => KeyAverages::compute(&self.model, &group_by),
             earlier => {
-                let all = std::iter::once(&*self.trace).chain(earlier.iter().map(|trace| &**trace));
+                let all = std::iter::once(&*self.model).chain(earlier.iter().map(|model| &**model));
                 KeyAverages::compute_all(all, &group_by)
             }
         }))
@@ -131,17 +134,17 @@ impl PyTrace {
 
     /// What to change about the program.
     fn advise(&self, py: Python<'_>, only: Vec<String>, ignore: Vec<String>) -> PyResult<AdviceRows> {
-        ask(py, &self.trace, only, ignore)
+        ask(py, &self.model, only, ignore)
     }
 
     /// What got faster or slower from this trace to another.
     fn diff(&self, py: Python<'_>, after: &Self, by: &str) -> PyResult<DiffRows> {
-        compare(py, &self.trace, &after.trace, by)
+        compare(py, &self.model, &after.model, by)
     }
 
     /// Device work by name, most time first.
     fn kernels(&self, py: Python<'_>) -> Vec<KernelRow> {
-        let rows = py.detach(|| kernels(&self.trace)).rows;
+        let rows = py.detach(|| kernels(&self.model)).rows;
         let row = |row: hotspan_analyze::kernels::KernelRow| {
             let (total, min, max) = (row.total.as_micros(), row.min.as_micros(), row.max.as_micros());
             (row.name, row.calls, total, min, max, row.blocks_per_sm, row.occupancy, row.tensor_cores)
@@ -151,8 +154,8 @@ impl PyTrace {
 
     /// Memory over time, for each device.
     fn memory_timeline(&self, py: Python<'_>) -> Vec<MemoryRow> {
-        let devices = py.detach(|| memory_timeline(&self.trace));
-        let row = |timeline: hotspan_analyze::DeviceTimeline| {
+        let devices = py.detach(|| self.model.memory_timeline());
+        let row = |timeline: &hotspan_analyze::DeviceTimeline| {
             let held = timeline.held().map(|(time, bytes)| (time.0, bytes.0)).collect();
             let holder = |holder: Holder| {
                 let Holder { operator, bytes, blocks, category, stack } = holder;
@@ -160,7 +163,7 @@ impl PyTrace {
             };
             let used = |category: MemoryCategory| (category.key(), timeline.peak_use[category.index()].0);
             let peak_use = MemoryCategory::ALL.into_iter().map(used).filter(|used| used.1 != 0).collect();
-            let holders = timeline.holders.into_iter().map(holder).collect();
+            let holders = timeline.holders.iter().cloned().map(holder).collect();
             (
                 timeline.device.kind,
                 timeline.device.index,
@@ -177,7 +180,7 @@ impl PyTrace {
     /// Bytes by category over time, for each device in the same order; at most `points` moments.
     fn memory_by_category(&self, py: Python<'_>, points: usize) -> Vec<CategoryRow> {
         let series: Vec<_> = py
-            .detach(|| memory_timeline(&self.trace).iter().map(|timeline| timeline.series(points)).collect());
+            .detach(|| self.model.memory_timeline().iter().map(|timeline| timeline.series(points)).collect());
         let row = |series: hotspan_analyze::Series| {
             let lines = series.lines.into_iter().map(|line| (line.key, line.values)).collect();
             (series.times.into_iter().map(|time| time.0).collect(), lines)
@@ -187,18 +190,18 @@ impl PyTrace {
 
     /// The spans one by one.
     fn events(&self) -> PyEvents {
-        PyEvents { trace: Arc::clone(&self.trace) }
+        PyEvents { trace: Arc::clone(self.trace()) }
     }
 
     /// The events in torch's sense, one by one.
     fn function_events(&self, py: Python<'_>) -> PyFunctionEvents {
-        let events = py.detach(|| FunctionEvents::of(&self.trace));
-        PyFunctionEvents { all: Arc::new(AllEvents { trace: Arc::clone(&self.trace), events }) }
+        let events = py.detach(|| FunctionEvents::of(&self.model));
+        PyFunctionEvents { all: Arc::new(AllEvents { model: Arc::clone(&self.model), events }) }
     }
 
     /// The span table, with a column for each key of `args`.
     fn span_table(&self, py: Python<'_>, args: Vec<String>) -> PyResult<PySpans> {
-        let batch = py.detach(|| spans_batch(&self.trace, &args));
+        let batch = py.detach(|| spans_batch(&self.model, &args));
         let batch = batch.map_err(|error| HotspanError::new_err(error.to_string()))?;
         Ok(PySpans { batch })
     }
@@ -216,7 +219,7 @@ impl PyTrace {
         path: PathBuf,
         device: Option<(i64, i64)>,
     ) -> PyResult<()> {
-        let device = device.map(|(kind, index)| MemoryDevice { kind, index });
+        let device = device.map(|(kind, index)| MemoryDevice { kind, index, process: None });
         let name = path.to_string_lossy().into_owned();
         let exporter: Box<dyn Exporter> = match name.trim_end_matches(".gz") {
             name if name.ends_with(".html") => Box::new(memory::MemoryHtml(device)),
@@ -228,7 +231,7 @@ impl PyTrace {
                 )));
             }
         };
-        py.detach(|| save(&self.trace, &*exporter, &path)).map_err(|error| match error.error.kind() {
+        py.detach(|| save(&self.model, &*exporter, &path)).map_err(|error| match error.error.kind() {
             std::io::ErrorKind::InvalidInput => PyValueError::new_err(error.error.to_string()),
             _ => from_export(&error),
         })
@@ -249,7 +252,7 @@ impl PyTrace {
     /// A copy that says more about itself: keys and JSON texts.
     fn with_metadata(&self, py: Python<'_>, metadata: Vec<(String, String)>) -> Self {
         let changed = py.detach(|| {
-            let mut trace = Trace::clone(&self.trace);
+            let mut trace = Trace::clone(&self.model);
             for (key, json) in &metadata {
                 trace.set_metadata(key, json);
             }
@@ -261,81 +264,81 @@ impl PyTrace {
     /// How many spans there are.
     #[getter]
     fn span_count(&self) -> usize {
-        self.trace.spans().len()
+        self.model.spans().len()
     }
 
     /// How many instants, counter samples and flow ends there are.
     #[getter]
     fn other_counts(&self) -> (usize, usize, usize) {
-        (self.trace.instants().len(), self.trace.counters().len(), self.trace.flows().len())
+        (self.model.instants().len(), self.model.counters().len(), self.model.flows().len())
     }
 
     /// Bytes of memory held.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.trace.heap_bytes()
+        self.model.heap_bytes()
     }
 
     /// Free metadata: keys and JSON texts.
     #[getter]
     fn metadata(&self) -> Vec<(String, String)> {
-        self.trace.metadata().iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+        self.model.metadata().iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 
     /// What is missing or was repaired: name, count, meaning.
     #[getter]
     fn losses(&self) -> Vec<(&'static str, u64, &'static str)> {
-        let counts = self.trace.losses().counts();
+        let counts = self.model.losses().counts();
         counts.iter().map(|known| (known.loss.name(), known.count, known.loss.help())).collect()
     }
 
     /// Spans by category: name, count, nanoseconds.
     #[getter]
     fn categories(&self, py: Python<'_>) -> Vec<(String, u64, i64)> {
-        let rows = py.detach(|| summary(&self.trace)).categories;
-        rows.into_iter().map(|row| (row.name, row.spans, row.total.0)).collect()
+        let rows = &py.detach(|| self.model.summary()).categories;
+        rows.iter().map(|row| (row.name.clone(), row.spans, row.total.0)).collect()
     }
 
     /// Profiler steps: number, start and duration in nanoseconds.
     #[getter]
     fn steps(&self, py: Python<'_>) -> Vec<(i64, i64, i64)> {
-        let steps = py.detach(|| summary(&self.trace)).steps;
-        steps.into_iter().map(|step| (step.number, step.begin.0, step.duration.0)).collect()
+        let steps = &py.detach(|| self.model.summary()).steps;
+        steps.iter().map(|step| (step.number, step.begin.0, step.duration.0)).collect()
     }
 
     /// Index and name of each device.
     #[getter]
     fn devices(&self) -> Vec<(i64, String)> {
-        self.trace.devices().into_iter().map(|device| (device.id, device.name)).collect()
+        self.model.devices().into_iter().map(|device| (device.id, device.name)).collect()
     }
 
     /// The rank in a distributed job.
     #[getter]
     fn rank(&self) -> Option<i64> {
-        self.trace.distributed()?.rank
+        self.model.distributed()?.rank
     }
 
     /// How many ranks there are.
     #[getter]
     fn world_size(&self) -> Option<i64> {
-        self.trace.distributed()?.world_size
+        self.model.distributed()?.world_size
     }
 
     /// The format it was read from.
     #[getter]
     fn format(&self) -> String {
-        self.trace.source().format.clone()
+        self.model.source().format.clone()
     }
 
     /// Nanoseconds from the first beginning to the last end of a span.
     #[getter]
     fn wall_time_ns(&self) -> i64 {
-        self.trace.window().1.0
+        self.model.window().1.0
     }
 
     /// Unix time in nanoseconds at the start of the trace, where it is known.
     #[getter]
     fn unix_start_ns(&self) -> Option<i64> {
-        self.trace.clock().unix_origin()
+        self.model.clock().unix_origin()
     }
 }

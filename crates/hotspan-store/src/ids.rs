@@ -71,6 +71,15 @@ pub enum Ident {
 }
 
 impl Ident {
+    /// The id, where it is a number.
+    #[must_use]
+    pub fn number(self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(number),
+            Self::Text(_) => None,
+        }
+    }
+
     /// The id as a person reads it.
     #[must_use]
     pub fn display(self, strings: &StringTable) -> String {

@@ -33,6 +33,7 @@ mod equal;
 mod events;
 pub mod file;
 mod ids;
+pub mod keys;
 mod losses;
 mod merge;
 mod metadata;

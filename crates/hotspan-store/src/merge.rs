@@ -3,6 +3,8 @@
 //! Every id is translated. Numbers that events find each other by (`correlation`, `External id`, ids of Python calls and of
 //! arrows) count per process, so each trace gets a range of its own. Traces that know Unix time are put on one clock.
 
+use std::borrow::Borrow;
+
 use crate::args::{Arg, ArgType, Args, PendingArgs, Place};
 use crate::builder::TraceBuilder;
 use crate::events::{EventRow, FlowRow, InstantRow, SpanRow};
@@ -19,12 +21,16 @@ const PROCESS_IDS: [&str; 5] =
 ///
 /// The first trace's metadata counts where several say something different. Losses are added up.
 #[must_use]
-pub fn merge(traces: &[Trace]) -> Trace {
+pub fn merge(traces: &[impl Borrow<Trace>]) -> Trace {
     merge_with_names(traces, &mut |_, _| None)
 }
 
 /// The same, with other names for native frames: `name` is given the library and the name of each, and may have a better one.
-pub fn merge_with_names(traces: &[Trace], name: &mut dyn FnMut(&str, &str) -> Option<String>) -> Trace {
+pub fn merge_with_names(
+    traces: &[impl Borrow<Trace>],
+    name: &mut dyn FnMut(&str, &str) -> Option<String>,
+) -> Trace {
+    let traces: Vec<&Trace> = traces.iter().map(Borrow::borrow).collect();
     let mut builder = TraceBuilder::new();
     let on_one_clock = traces.iter().all(|trace| trace.clock().unix_origin().is_some());
     if on_one_clock {

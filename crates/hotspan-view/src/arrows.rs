@@ -2,7 +2,8 @@
 //!
 //! An end of an arrow has a thread and a time; the span it belongs to is the one that begins there, or the innermost around it.
 
-use hotspan_store::{FlowPhase, FlowRow, SpanId, Trace};
+use hotspan_analyze::Model;
+use hotspan_store::{FlowPhase, FlowRow, SpanId};
 
 use crate::timeline::Timeline;
 
@@ -27,10 +28,10 @@ pub(crate) struct OtherEnd {
 }
 
 impl Arrows {
-    pub(crate) fn of(trace: &Trace) -> Self {
-        let flows = trace.flows();
+    pub(crate) fn of(model: &Model) -> Self {
+        let flows = model.flows();
         // Those from a launch to its work are most of all, and known better by correlation.
-        let launches: Vec<bool> = trace
+        let launches: Vec<bool> = model
             .categories()
             .map(|(_, name, _)| LAUNCHES.iter().any(|known| name.contains(known)))
             .collect();
@@ -49,8 +50,8 @@ impl Arrows {
     }
 
     /// The other ends of the arrows that begin or end at a span.
-    pub(crate) fn of_span(&self, trace: &Trace, timeline: &Timeline, span: SpanId) -> Vec<OtherEnd> {
-        let (flows, spans) = (trace.flows(), trace.spans());
+    pub(crate) fn of_span(&self, model: &Model, timeline: &Timeline, span: SpanId) -> Vec<OtherEnd> {
+        let (flows, spans) = (model.flows(), model.spans());
         let place = |row: u32| {
             let event = flows.event(row as usize);
             (event.track, event.time)
@@ -62,22 +63,22 @@ impl Arrows {
         for &row in &self.by_place[first..last.max(first)] {
             let flow = flows.row(row as usize);
             if bound(timeline, &flow) == Some(span) {
-                found.extend(self.others(trace, timeline, row, &flow));
+                found.extend(self.others(model, timeline, row, &flow));
             }
         }
         found
     }
 
     /// Before and after an end on its arrow. An id that is used again and again makes many arrows, one after another.
-    fn others(&self, trace: &Trace, timeline: &Timeline, row: u32, flow: &FlowRow) -> Vec<OtherEnd> {
-        let flows = trace.flows();
+    fn others(&self, model: &Model, timeline: &Timeline, row: u32, flow: &FlowRow) -> Vec<OtherEnd> {
+        let flows = model.flows();
         let key = |row: u32| (arrow(&flows.row(row as usize)), row);
         let place = self.by_arrow.partition_point(|&other| key(other) < (arrow(flow), row));
         let neighbour = |place: Option<usize>, is_target: bool| {
             let other = flows.row(*self.by_arrow.get(place?)? as usize);
             let same = (other.id, other.event.category, other.event.name)
                 == (flow.id, flow.event.category, flow.event.name);
-            let category = trace.category_name(flow.event.category);
+            let category = model.category_name(flow.event.category);
             let is_backward = category.contains("fwdbwd") || category.contains("forward_backward");
             let span = bound(timeline, &other).filter(|_| same)?;
             Some(OtherEnd { span, is_target, is_backward })

@@ -1,8 +1,6 @@
 //! Memory over time, for each device and for processes.
 
-use hotspan_analyze::memory_timeline;
-use hotspan_analyze::process_memory::process_memory;
-use hotspan_store::Trace;
+use hotspan_analyze::Model;
 
 use crate::api::{Curve, CurveLine};
 use crate::reports::unit;
@@ -11,9 +9,9 @@ use crate::reports::unit;
 const POINTS: usize = 2000;
 
 /// The curves of a trace.
-pub(crate) fn curves(trace: &Trace) -> Vec<Curve> {
+pub(crate) fn curves(model: &Model) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
-    for device in memory_timeline(trace) {
+    for device in model.memory_timeline() {
         let series = device.series(POINTS);
         let lines = series.lines.into_iter();
         curves.push(Curve {
@@ -25,7 +23,7 @@ pub(crate) fn curves(trace: &Trace) -> Vec<Curve> {
                 .collect(),
         });
     }
-    for process in process_memory(trace).processes {
+    for process in &model.process_memory().processes {
         let step = process.points.len().div_ceil(POINTS).max(1);
         // Of each stretch the most, so that the peak stays.
         let kept = process.points.chunks(step).filter_map(|part| part.iter().max_by_key(|point| point.1.0));

@@ -11,30 +11,30 @@ const LONGEST_VALUE: usize = 20_000;
 
 /// Everything about a span.
 pub(crate) fn details(opened: &Opened, span: SpanId) -> Option<SpanDetails> {
-    let trace = &opened.trace;
-    let spans = trace.spans();
+    let model = &opened.model;
+    let spans = model.spans();
     if span.index() >= spans.len() {
         return None;
     }
     let track = spans.track(span);
-    let (process, track_name) = track_names(trace, track);
-    let args = trace.args(spans.args(span)).map(|(key, arg)| ArgData {
-        key: trace.str(key.name).to_owned(),
-        value: shorten(match arg.resolve(trace.strings()) {
+    let (process, track_name) = track_names(model, track);
+    let args = model.args(spans.args(span)).map(|(key, arg)| ArgData {
+        key: model.str(key.name).to_owned(),
+        value: shorten(match arg.resolve(model.strings()) {
             ArgValue::Int(number) => number.to_string(),
             ArgValue::Float(number) => number.to_string(),
             ArgValue::Text(text) | ArgValue::Json(text) => text.to_owned(),
         }),
     });
     // What a device does is understood from where it was launched.
-    let host = opened.launches().call(span).unwrap_or(span);
+    let host = opened.model.launch_calls().call(span).unwrap_or(span);
     let stack = callers(opened, spans.track(host), spans.time(host).0);
     let own = |caller: &Caller| caller.span == i64::from(span.0);
     let depth = timeline_depth(opened, span);
     Some(SpanDetails {
         id: span.0.into(),
-        name: trace.span_name(span).to_owned(),
-        category: trace.category_name(spans.category(span)).to_owned(),
+        name: model.span_name(span).to_owned(),
+        category: model.category_name(spans.category(span)).to_owned(),
         process,
         track: track_name,
         track_id: track.0,
@@ -50,13 +50,13 @@ pub(crate) fn details(opened: &Opened, span: SpanId) -> Option<SpanDetails> {
 
 /// Everything about a call that samples saw, found by where it is drawn.
 pub(crate) fn sampled_call(opened: &Opened, id: u32, depth: u32, time: i64) -> Option<SpanDetails> {
-    let (trace, timeline) = (&opened.trace, opened.timeline());
+    let (model, timeline) = (&opened.model, opened.timeline());
     let track = timeline.sampled_track(id)?;
     let piece = timeline.lanes(id)?.lanes.get(depth as usize)?.at(time)?;
-    let (process, track_name) = track_names(trace, track);
+    let (process, track_name) = track_names(model, track);
     Some(SpanDetails {
         id: -1,
-        name: trace.str(piece.name).to_owned(),
+        name: model.str(piece.name).to_owned(),
         category: "sample".to_owned(),
         process,
         track: track_name,
@@ -72,7 +72,7 @@ pub(crate) fn sampled_call(opened: &Opened, id: u32, depth: u32, time: i64) -> O
 }
 
 fn timeline_depth(opened: &Opened, span: SpanId) -> u32 {
-    let spans = opened.trace.spans();
+    let spans = opened.model.spans();
     let pieces = opened.timeline().at(spans.track(span).0, spans.time(span).0);
     pieces.iter().find(|(_, piece)| piece.span == span.0).map_or(0, |(depth, _)| *depth as u32)
 }
@@ -81,7 +81,7 @@ fn timeline_depth(opened: &Opened, span: SpanId) -> u32 {
 fn callers(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
     let pieces = opened.timeline().at(track.0, time).into_iter();
     let caller = |(_, piece): (usize, crate::timeline::Piece)| Caller {
-        name: opened.trace.str(piece.name).to_owned(),
+        name: opened.model.str(piece.name).to_owned(),
         place: String::new(),
         span: piece.span.into(),
         begin: piece.begin,
@@ -92,7 +92,7 @@ fn callers(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
 
 /// The stack that samples saw at a moment of a thread, the outermost frame first.
 fn frames(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
-    let profile = opened.trace.profile();
+    let profile = opened.model.profile();
     let covers = |sample: &hotspan_store::SampleRow| {
         sample.track == track && (sample.time.0..=sample.time.plus(sample.weight).0).contains(&time)
     };
@@ -100,10 +100,10 @@ fn frames(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
     let Some(sample) = profile.samples.rows().find(covers) else { return Vec::new() };
     let caller = |frame| {
         let row = profile.frames.row(frame);
-        let file = opened.trace.str(row.file);
+        let file = opened.model.str(row.file);
         let line = if row.line > 0 { row.line } else { row.first_line };
         Caller {
-            name: opened.trace.str(row.name).to_owned(),
+            name: opened.model.str(row.name).to_owned(),
             place: if line > 0 { format!("{file}:{line}") } else { file.to_owned() },
             span: -1,
             begin: sample.time.0,
@@ -116,10 +116,10 @@ fn frames(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
 }
 
 fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
-    let (trace, launches) = (&opened.trace, opened.launches());
-    let spans = trace.spans();
+    let (model, launches) = (&opened.model, opened.model.launch_calls());
+    let spans = model.spans();
     let mut found: Vec<Link> = Vec::new();
-    if trace.span_category(span).is_device() {
+    if model.span_category(span).is_device() {
         found.extend(launches.call(span).map(|call| link(opened, "launched by", call)));
     } else {
         // The work of a call, and of all calls inside an operator.
@@ -128,7 +128,7 @@ fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
         let device = spans.ids().filter(|&other| launches.call(other).is_some_and(inside));
         found.extend(device.take(MOST_LINKS).map(|other| link(opened, "launched", other)));
     }
-    for end in opened.arrows().of_span(trace, opened.timeline(), span) {
+    for end in opened.arrows().of_span(model, opened.timeline(), span) {
         if found.iter().any(|known| known.span == end.span.0) || found.len() >= MOST_LINKS * 2 {
             continue;
         }
@@ -144,12 +144,12 @@ fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
 }
 
 fn link(opened: &Opened, relation: &str, other: SpanId) -> Link {
-    let trace = &opened.trace;
-    let spans = trace.spans();
+    let model = &opened.model;
+    let spans = model.spans();
     Link {
         relation: relation.to_owned(),
         span: other.0,
-        name: trace.span_name(other).to_owned(),
+        name: model.span_name(other).to_owned(),
         track: spans.track(other).0,
         depth: timeline_depth(opened, other),
         begin: spans.time(other).0,

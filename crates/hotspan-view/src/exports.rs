@@ -2,9 +2,9 @@
 
 use axum::body::Bytes;
 use axum::http::StatusCode;
+use hotspan_analyze::Model;
 use hotspan_formats::EXPORTERS;
 use hotspan_formats::export::gzipped;
-use hotspan_store::Trace;
 
 use crate::error::Refusal;
 use crate::routes::Content;
@@ -14,14 +14,14 @@ const OFFERED: [(&str, bool); 4] =
     [("chrome", true), ("speedscope", true), ("collapsed", false), ("hotspan", false)];
 
 /// A trace in the format of this name.
-pub(crate) fn export(trace: &Trace, format: &str) -> Result<Content, Refusal> {
+pub(crate) fn export(model: &Model, format: &str) -> Result<Content, Refusal> {
     let unknown = || Refusal::not_found(format!("There is no download {format}."));
     let (_, compressed) = OFFERED.into_iter().find(|(name, _)| *name == format).ok_or_else(unknown)?;
     let exporter = EXPORTERS.iter().find(|exporter| exporter.name() == format).ok_or_else(unknown)?;
     let mut bytes = Vec::new();
     let written = match compressed {
-        true => gzipped(trace, *exporter).map(|compressed| bytes = compressed),
-        false => exporter.write(trace, &mut bytes),
+        true => gzipped(model, *exporter).map(|compressed| bytes = compressed),
+        false => exporter.write(model, &mut bytes),
     };
     written.map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
     Ok(Content { kind: "application/octet-stream", bytes: Bytes::from(bytes) })

@@ -1,14 +1,14 @@
 //! Advice as the page shows it.
 
+use hotspan_analyze::Model;
 use hotspan_analyze::advice::{Selection, advise};
-use hotspan_store::Trace;
 
 use crate::api::{AdviceData, FindingData, SkippedData};
 use crate::reports::table_data;
 
 /// What the rules say about a trace.
-pub(crate) fn findings(trace: &Trace) -> AdviceData {
-    let advice = advise(trace, &Selection::default());
+pub(crate) fn findings(model: &Model) -> AdviceData {
+    let advice = advise(model, &Selection::default());
     let findings = advice.findings.iter().map(|(rule, finding)| FindingData {
         rule: rule.id.to_owned(),
         title: rule.title.to_owned(),

@@ -1,10 +1,11 @@
 //! Flame graphs as columns: added up, in order of time, around one function, and two traces laid over each other.
 
+use hotspan_analyze::Model;
 use std::collections::HashMap;
 
-use hotspan_analyze::call_tree::{Place, compare_trees, time_order, timed_threads};
+use hotspan_analyze::call_tree::{Callee, compare_trees, time_order, timed_threads};
 use hotspan_analyze::{CallTree, TreeOptions, TreeSource, call_tree};
-use hotspan_store::{Duration, Trace};
+use hotspan_store::Duration;
 
 use crate::api::{FlameData, FlamePlace, FlameThread, SandwichData};
 
@@ -15,8 +16,8 @@ const MOST_NODES: usize = 100_000;
 const RECORD: &str = "hotspan record -o run.hotspan -- python train.py";
 
 /// The call tree of a trace, threads at the root.
-pub(crate) fn tree(trace: &Trace) -> CallTree {
-    call_tree(trace, &TreeOptions { threads: true, ..TreeOptions::default() })
+pub(crate) fn tree(model: &Model) -> CallTree {
+    call_tree(model, &TreeOptions { threads: true, ..TreeOptions::default() })
 }
 
 /// A tree, all calls of a path added up.
@@ -27,7 +28,7 @@ pub(crate) fn flame(tree: &CallTree) -> FlameData {
     // The functions that cost most come first, which is the order that sandwiches are chosen from.
     for function in tree.functions() {
         if function.total.0 >= least {
-            let place = places.of(&mut data, &function.place) as usize;
+            let place = places.of(&mut data, &function.callee) as usize;
             (data.places[place].own, data.places[place].total) = (function.own.0, function.total.0);
         }
     }
@@ -38,7 +39,7 @@ pub(crate) fn flame(tree: &CallTree) -> FlameData {
             continue;
         }
         let number = data.parent.len() as i64;
-        let place = places.of(&mut data, &node.place);
+        let place = places.of(&mut data, &node.callee);
         data.place.push(place);
         data.parent.push(parent);
         data.total_time.push(node.total.0);
@@ -52,25 +53,25 @@ pub(crate) fn flame(tree: &CallTree) -> FlameData {
 
 /// All that called a function and all it called; `None` where there is no such place among those of [`flame`].
 pub(crate) fn sandwich(tree: &CallTree, place: usize) -> Option<SandwichData> {
-    let sandwich = tree.sandwich(&tree.functions().get(place)?.place);
+    let sandwich = tree.sandwich(&tree.functions().get(place)?.callee);
     Some(SandwichData { callers: flame(&sandwich.callers), callees: flame(&sandwich.callees) })
 }
 
 /// The calls of a thread in order of time; of the busiest where none is named.
-pub(crate) fn in_time_order(trace: &Trace, thread: Option<u32>) -> FlameData {
-    let threads = timed_threads(trace);
-    let source = match (trace.profile().samples.is_empty(), threads.is_empty()) {
+pub(crate) fn in_time_order(model: &Model, thread: Option<u32>) -> FlameData {
+    let threads = timed_threads(model);
+    let source = match (model.profile().samples.is_empty(), threads.is_empty()) {
         (_, true) => TreeSource::Nothing,
         (true, _) => TreeSource::Spans,
         (false, _) => TreeSource::Samples,
     };
     let chosen = threads.iter().find(|known| Some(known.track.0) == thread).or(threads.first());
-    let calls = chosen.map_or_else(Vec::new, |chosen| time_order(trace, chosen.track));
+    let calls = chosen.map_or_else(Vec::new, |chosen| time_order(model, chosen.track));
     let first = calls.first().map_or(0, |call| call.begin.0);
     let last = calls.iter().map(|call| call.begin.plus(call.time).0).max().unwrap_or(first);
     let mut drawing = Drawing::of(empty(source, last.saturating_sub(first)), calls.len());
     for call in &calls {
-        if drawing.draw(&call.place, call.parent, call.time) {
+        if drawing.draw(&call.callee, call.parent, call.time) {
             drawing.data.total_time.push(call.time.0);
             drawing.data.begin.push(call.begin.0);
         }
@@ -84,12 +85,12 @@ pub(crate) fn in_time_order(trace: &Trace, thread: Option<u32>) -> FlameData {
 }
 
 /// The trees of two traces over each other: `total_time` is that of the second.
-pub(crate) fn compared(before: &Trace, after: &Trace) -> FlameData {
-    let [before, after] = [before, after].map(|trace| call_tree(trace, &TreeOptions::default()));
+pub(crate) fn compared(before: &Model, after: &Model) -> FlameData {
+    let [before, after] = [before, after].map(|model| call_tree(model, &TreeOptions::default()));
     let nodes = compare_trees(&before, &after);
     let mut drawing = Drawing::of(empty(after.source, after.total.0.max(before.total.0)), nodes.len());
     for node in &nodes {
-        if drawing.draw(&node.place, node.parent, node.before.max(node.after)) {
+        if drawing.draw(&node.callee, node.parent, node.before.max(node.after)) {
             drawing.data.total_time.push(node.after.0);
             drawing.data.before.push(node.before.0);
         }
@@ -113,7 +114,7 @@ impl Drawing {
     }
 
     /// Whether a node is drawn. What is around it is at least as long, so it was not left out.
-    fn draw(&mut self, place: &Place, parent: Option<usize>, time: Duration) -> bool {
+    fn draw(&mut self, place: &Callee, parent: Option<usize>, time: Duration) -> bool {
         if time.0 < self.least || self.data.parent.len() >= MOST_NODES {
             self.numbers.push(-1);
             self.data.hidden += 1;
@@ -153,15 +154,15 @@ fn empty(source: TreeSource, total: i64) -> FlameData {
 /// The names and places of an answer, each once.
 #[derive(Default)]
 struct Places {
-    known: HashMap<Place, u32>,
+    known: HashMap<Callee, u32>,
 }
 
 impl Places {
-    fn of(&mut self, data: &mut FlameData, place: &Place) -> u32 {
+    fn of(&mut self, data: &mut FlameData, place: &Callee) -> u32 {
         if let Some(&known) = self.known.get(place) {
             return known;
         }
-        let Place { name, file, line, .. } = place;
+        let Callee { name, file, line, .. } = place;
         data.places.push(FlamePlace {
             name: name.clone(),
             file: file.clone(),

@@ -1,5 +1,6 @@
 //! Traces in memory: opened when first asked for, opened anew when the file changed, the least used let go.
 
+use hotspan_analyze::Model;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,8 +9,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use hotspan_analyze::CallTree;
-use hotspan_analyze::launch_calls::LaunchCalls;
-use hotspan_store::{Timestamp, Trace};
+use hotspan_store::Timestamp;
 use serde::Serialize;
 
 use crate::arrows::Arrows;
@@ -27,10 +27,9 @@ pub(crate) type Answer = Result<Bytes, Refusal>;
 /// A trace and what was computed of it.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) trace: Trace,
+    pub(crate) model: Model,
     stamp: (u64, Duration),
     timeline: OnceLock<Timeline>,
-    launches: OnceLock<LaunchCalls>,
     tree: OnceLock<CallTree>,
     arrows: OnceLock<Arrows>,
     /// The stretch of it that was last asked for.
@@ -43,12 +42,11 @@ pub(crate) struct Opened {
 type Part = ((i64, i64), Arc<Opened>);
 
 impl Opened {
-    fn new(trace: Trace, stamp: (u64, Duration)) -> Self {
+    fn new(model: Model, stamp: (u64, Duration)) -> Self {
         Self {
-            trace,
+            model,
             stamp,
             timeline: OnceLock::new(),
-            launches: OnceLock::new(),
             tree: OnceLock::new(),
             arrows: OnceLock::new(),
             part: Mutex::default(),
@@ -62,29 +60,24 @@ impl Opened {
         if let Some((_, known)) = part.as_ref().filter(|(range, _)| *range == (from, to)) {
             return Arc::clone(known);
         }
-        let fresh = Arc::new(Self::new(self.trace.between(Timestamp(from), Timestamp(to)), self.stamp));
+        let fresh = Arc::new(Self::new(self.model.between(Timestamp(from), Timestamp(to)), self.stamp));
         *part = Some(((from, to), Arc::clone(&fresh)));
         fresh
     }
 
     /// Arrows between spans.
     pub(crate) fn arrows(&self) -> &Arrows {
-        self.arrows.get_or_init(|| Arrows::of(&self.trace))
+        self.arrows.get_or_init(|| Arrows::of(&self.model))
     }
 
     /// How the spans are drawn.
     pub(crate) fn timeline(&self) -> &Timeline {
-        self.timeline.get_or_init(|| Timeline::of(&self.trace))
+        self.timeline.get_or_init(|| Timeline::of(&self.model))
     }
 
     /// Which function called which.
     pub(crate) fn tree(&self) -> &CallTree {
-        self.tree.get_or_init(|| flame::tree(&self.trace))
-    }
-
-    /// Which call launched what.
-    pub(crate) fn launches(&self) -> &LaunchCalls {
-        self.launches.get_or_init(|| LaunchCalls::of(&self.trace))
+        self.tree.get_or_init(|| flame::tree(&self.model))
     }
 
     /// The answer of this name, made once however many ask at the same time.
@@ -134,7 +127,7 @@ impl Shelf {
             message: error.to_string(),
             hint: error.hint().map(str::to_owned),
         })?;
-        let fresh = Arc::new(Opened::new(trace, now));
+        let fresh = Arc::new(Opened::new(Model::new(trace), now));
         *opened = Some(Arc::clone(&fresh));
         Ok(fresh)
     }
@@ -142,7 +135,7 @@ impl Shelf {
     fn slot(&self, id: u32) -> Arc<Slot> {
         let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = match traces.iter().position(|(known, _)| *known == id) {
-            Some(place) => traces.remove(place).1,
+            Some(index) => traces.remove(index).1,
             None => Arc::default(),
         };
         traces.push((id, Arc::clone(&slot)));

@@ -3,11 +3,11 @@
 //! What is asked for with numbers of its own (a span, a search, a range) cannot be answered in advance; all else can. Where a trace is
 //! large the page has less of it, and says at the top of what.
 
+use hotspan_analyze::Model;
 use std::path::{Path, PathBuf};
 
 use hotspan_analyze::call_tree::timed_threads;
 use hotspan_analyze::ranks::RankSummary;
-use hotspan_store::Trace;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -38,7 +38,7 @@ const POLICY: &str =
 /// Makes the page of some traces; `None` when the program was built without the web app. Source text is put in only
 /// where asked for: a trace may name files that are not meant to be sent to anybody.
 #[must_use]
-pub fn static_page(traces: &[(PathBuf, Trace)], with_source: bool) -> Option<String> {
+pub fn static_page(traces: &[(PathBuf, Model)], with_source: bool) -> Option<String> {
     let (script, style) = (assets::with_ending(".js")?, assets::with_ending(".css")?);
     let data = serde_json::to_string(&answers(traces, with_source)).ok()?;
     // In JSON `<` occurs in strings only; written as an escape it can end no element.
@@ -67,19 +67,19 @@ impl Answers {
     }
 }
 
-fn answers(traces: &[(PathBuf, Trace)], with_source: bool) -> Value {
+fn answers(traces: &[(PathBuf, Model)], with_source: bool) -> Value {
     let shown = &traces[..traces.len().min(MOST_TRACES)];
     let mut answers = Answers::default();
-    let runs = shown.iter().enumerate().map(|(id, (path, trace))| run(id, path, trace)).collect();
+    let runs = shown.iter().enumerate().map(|(id, (path, model))| run(id, path, model)).collect();
     answers.add("runs".to_owned(), &RunList { runs, note: Some(note(traces.len(), with_source)) });
-    for (id, (_, trace)) in shown.iter().enumerate() {
-        of_trace(&mut answers, &format!("run/{id}"), trace);
+    for (id, (_, model)) in shown.iter().enumerate() {
+        of_trace(&mut answers, &format!("run/{id}"), model);
         if with_source {
-            of_source(&mut answers, &format!("run/{id}"), trace);
+            of_source(&mut answers, &format!("run/{id}"), model);
         }
     }
     if shown.len() > 1 {
-        let summaries: Vec<RankSummary> = shown.iter().map(|(_, trace)| RankSummary::of(trace)).collect();
+        let summaries: Vec<RankSummary> = shown.iter().map(|(_, model)| RankSummary::of(model)).collect();
         let ids: Vec<String> = (0..shown.len()).map(|id| id.to_string()).collect();
         answers.add(format!("ranks?runs={}", ids.join(",")), &shortened(ranks_page(&summaries), MOST_ROWS));
     }
@@ -100,8 +100,8 @@ fn answers(traces: &[(PathBuf, Trace)], with_source: bool) -> Value {
 /// What the page says of itself.
 fn note(traces: usize, with_source: bool) -> String {
     let mut note = format!(
-        "A page to share. Tables have up to {MOST_ROWS} rows; the timeline of a large trace shows less detail, and single spans \
-         cannot be looked into. `hotspan view` on the trace itself shows everything."
+        "A page to share. Tables have up to {MOST_ROWS} rows; the timeline of a large model shows less detail, and single spans \
+         cannot be looked into. `hotspan view` on the model itself shows everything."
     );
     if traces > MOST_TRACES {
         note.push_str(&format!(" The first {MOST_TRACES} of {traces} traces are here."));
@@ -112,7 +112,7 @@ fn note(traces: usize, with_source: bool) -> String {
     note
 }
 
-fn run(id: usize, path: &Path, trace: &Trace) -> Run {
+fn run(id: usize, path: &Path, model: &Model) -> Run {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Run {
         id: id as u32,
@@ -120,47 +120,47 @@ fn run(id: usize, path: &Path, trace: &Trace) -> Run {
         worker: file.clone(),
         cycle: None,
         file,
-        bytes: trace.source().bytes,
+        bytes: model.source().bytes,
         modified: 0,
     }
 }
 
-fn of_trace(answers: &mut Answers, run: &str, trace: &Trace) {
+fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
     for report in REPORTS {
-        let page = shortened(report.page(trace), MOST_ROWS);
+        let page = shortened(report.page(model), MOST_ROWS);
         answers.add(format!("{run}/table/{}", report.name), &page);
     }
-    answers.add(format!("{run}/advice"), &findings(trace));
-    answers.add(format!("{run}/curves"), &curves(trace));
-    answers.add(format!("{run}/memory"), &shortened(memory(trace, None), MOST_ROWS));
-    let calls = tree(trace);
+    answers.add(format!("{run}/advice"), &findings(model));
+    answers.add(format!("{run}/curves"), &curves(model));
+    answers.add(format!("{run}/memory"), &shortened(memory(model, None), MOST_ROWS));
+    let calls = tree(model);
     answers.add(format!("{run}/flame"), &flame(&calls));
     for place in 0..SANDWICHES {
         if let Some(sandwich) = sandwich(&calls, place) {
             answers.add(format!("{run}/sandwich/{place}"), &sandwich);
         }
     }
-    answers.add(format!("{run}/flame/time"), &in_time_order(trace, None));
+    answers.add(format!("{run}/flame/time"), &in_time_order(model, None));
     // The first is shown when none is named.
-    for thread in timed_threads(trace).iter().take(THREADS).skip(1) {
+    for thread in timed_threads(model).iter().take(THREADS).skip(1) {
         let id = thread.track.0;
-        answers.add(format!("{run}/flame/time?thread={id}"), &in_time_order(trace, Some(id)));
+        answers.add(format!("{run}/flame/time?thread={id}"), &in_time_order(model, Some(id)));
     }
-    let timeline = Timeline::of(trace);
-    let info = timeline.info(trace);
+    let timeline = Timeline::of(model);
+    let info = timeline.info(model);
     let tracks: Vec<u32> = info.tracks.iter().map(|track| track.id).collect();
-    let (level, bytes) = timeline.picture(trace, &tracks, MOST_BYTES);
+    let (level, bytes) = timeline.picture(model, &tracks, MOST_BYTES);
     answers.add(format!("{run}/timeline"), &info);
     answers.add(format!("{run}/picture"), &Picture { level, data: base64(&bytes) });
 }
 
 /// The files that have lines with numbers.
-fn of_source(answers: &mut Answers, run: &str, trace: &Trace) {
-    let lines = hotspan_analyze::source_lines::source_lines(trace);
+fn of_source(answers: &mut Answers, run: &str, model: &Model) {
+    let lines = model.source_lines();
     let mut files: Vec<&str> = lines.keys().map(|place| place.file.as_str()).collect();
     files.dedup();
     for file in files {
-        if let Ok(text) = source(trace, file) {
+        if let Ok(text) = source(model, file) {
             answers.add(format!("{run}/source?file={}", encoded(file)), &text);
         }
     }

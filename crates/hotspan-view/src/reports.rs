@@ -1,17 +1,14 @@
 //! The tables of views, by name. A line in [`REPORTS`] adds one.
 
+use hotspan_analyze::Model;
 use hotspan_analyze::copies::{copies, copy_table};
-use hotspan_analyze::device_work::DeviceWork;
 use hotspan_analyze::module_tree::{module_table, module_tree};
 use hotspan_analyze::overview::cost;
-use hotspan_analyze::source_lines::{source_files_table, source_line_table, source_lines};
-use hotspan_analyze::steps::{recording, steps};
+use hotspan_analyze::source_lines::{source_files_table, source_line_table};
+use hotspan_analyze::steps::steps;
 use hotspan_analyze::streams::{stream_table, streams};
 use hotspan_analyze::table::sort;
-use hotspan_analyze::{
-    Align, Cell, Functions, GroupBy, KeyAverages, Table, Unit, kernels, overview, summary,
-};
-use hotspan_store::Trace;
+use hotspan_analyze::{Align, Cell, Functions, GroupBy, KeyAverages, Table, Unit, kernels, overview};
 
 use crate::api::{ColumnData, Page, Section, TableData};
 
@@ -33,67 +30,67 @@ const SOURCE: &str =
 pub(crate) struct Report {
     /// What requests call it.
     pub(crate) name: &'static str,
-    make: fn(&Trace) -> Vec<(String, Table)>,
+    make: fn(&Model) -> Vec<(String, Table)>,
     /// How to record what fills it.
     record: &'static str,
 }
 
 /// All of them.
 pub(crate) const REPORTS: &[Report] = &[
-    Report { name: "overview", make: |trace| titled(overview(trace).report()), record: TORCH },
-    Report { name: "operators", make: |trace| operators(trace, &GroupBy::default()), record: TORCH },
+    Report { name: "overview", make: |model| titled(overview(model).report()), record: TORCH },
+    Report { name: "operators", make: |model| operators(model, &GroupBy::default()), record: TORCH },
     Report {
         name: "shapes",
-        make: |trace| operators(trace, &GroupBy { input_shapes: true, ..GroupBy::default() }),
+        make: |model| operators(model, &GroupBy { input_shapes: true, ..GroupBy::default() }),
         record: SHAPES,
     },
     Report {
         name: "stacks",
-        make: |trace| operators(trace, &GroupBy { stack_depth: 5, ..GroupBy::default() }),
+        make: |model| operators(model, &GroupBy { stack_depth: 5, ..GroupBy::default() }),
         record: SHAPES,
     },
     Report {
         name: "modules",
-        make: |trace| operators(trace, &GroupBy { module: true, ..GroupBy::default() }),
+        make: |model| operators(model, &GroupBy { module: true, ..GroupBy::default() }),
         record: SHAPES,
     },
     Report {
         name: "threads",
-        make: |trace| operators(trace, &GroupBy { thread: true, ..GroupBy::default() }),
+        make: |model| operators(model, &GroupBy { thread: true, ..GroupBy::default() }),
         record: TORCH,
     },
     Report {
         name: "module_tree",
-        make: |trace| one("modules", module_table(&module_tree(trace))),
+        make: |model| one("modules", module_table(&module_tree(model))),
         record: SHAPES,
     },
-    Report { name: "kernels", make: |trace| one("kernels", kernels(trace).report()), record: DEVICE },
-    Report { name: "copies", make: |trace| one("copies", copy_table(&copies(trace))), record: DEVICE },
+    Report { name: "kernels", make: |model| one("kernels", kernels(model).report()), record: DEVICE },
+    Report { name: "copies", make: |model| one("copies", copy_table(&copies(model))), record: DEVICE },
     Report {
         name: "streams",
-        make: |trace| one("streams", stream_table(&streams(trace), recording(trace, &DeviceWork::of(trace)))),
+        make: |model| one("streams", stream_table(&streams(model), *model.recording())),
         record: DEVICE,
     },
-    Report { name: "steps", make: |trace| named(steps(trace).report()), record: STEPS },
+    Report { name: "steps", make: |model| named(steps(model).report()), record: STEPS },
     Report {
         name: "gpu",
-        make: |trace| {
-            hotspan_analyze::gpu::gpu(trace).map_or_else(Vec::new, |gpu| named(gpu.report(trace, 100)))
+        make: |model| {
+            hotspan_analyze::gpu::gpu(model).map_or_else(Vec::new, |gpu| named(gpu.report(model, 100)))
         },
         record: DEVICE,
     },
     Report { name: "functions", make: functions, record: FUNCTIONS },
     Report {
         name: "lines",
-        make: |trace| one("lines", hotspan_analyze::lines::line_table(trace)),
+        make: |model| one("lines", hotspan_analyze::lines::line_table(model)),
         record: LINES,
     },
     Report {
         name: "source",
-        make: |trace| {
-            let lines = source_lines(trace);
-            let files = ("files".to_owned(), source_files_table(&lines));
-            vec![files, ("lines".to_owned(), source_line_table(&lines))]
+        make: |model| {
+            let lines = model.source_lines();
+            let files = ("files".to_owned(), source_files_table(lines));
+            vec![files, ("lines".to_owned(), source_line_table(lines))]
         },
         record: SOURCE,
     },
@@ -107,8 +104,8 @@ impl Report {
     }
 
     /// Makes it of a trace.
-    pub(crate) fn page(&self, trace: &Trace) -> Page {
-        page((self.make)(trace), self.record)
+    pub(crate) fn page(&self, model: &Model) -> Page {
+        page((self.make)(model), self.record)
     }
 }
 
@@ -142,8 +139,8 @@ fn one(name: &str, table: Table) -> Vec<(String, Table)> {
     vec![(name.to_owned(), table)]
 }
 
-fn operators(trace: &Trace, group_by: &GroupBy) -> Vec<(String, Table)> {
-    let mut averages = KeyAverages::compute(trace, group_by);
+fn operators(model: &Model, group_by: &GroupBy) -> Vec<(String, Table)> {
+    let mut averages = KeyAverages::compute(model, group_by);
     let has_device_time = averages.rows.iter().any(|row| row.self_device_time_total.0 > 0);
     let key = if has_device_time { "self_device_time_total" } else { "self_cpu_time_total" };
     // Both keys are torch's own; were one unknown, rows would stay in the order of the trace.
@@ -151,16 +148,16 @@ fn operators(trace: &Trace, group_by: &GroupBy) -> Vec<(String, Table)> {
     one("operators", averages.report())
 }
 
-fn functions(trace: &Trace) -> Vec<(String, Table)> {
-    let mut functions = Functions::of(trace);
+fn functions(model: &Model) -> Vec<(String, Table)> {
+    let mut functions = Functions::of(model);
     let _ = functions.sort("tottime");
     one("functions", functions.report())
 }
 
 /// What is in a trace, what is missing, and what recording cost.
-fn quality(trace: &Trace) -> Vec<(String, Table)> {
-    let cost = cost(trace).map(|cost| cost.report(trace.window().1));
-    titled(summary(trace).report().into_iter().chain(cost).collect())
+fn quality(model: &Model) -> Vec<(String, Table)> {
+    let cost = cost(model).map(|cost| cost.report(model.wall()));
+    titled(model.summary().report().into_iter().chain(cost).collect())
 }
 
 /// A table as it is sent.

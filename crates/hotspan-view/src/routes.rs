@@ -62,7 +62,7 @@ pub(crate) fn answer(shared: &Shared, path: &str, query: &str) -> Result<Content
             }
             let opened = in_range(&opened, &parameters)?;
             if let ["export", format] = rest {
-                return export(&opened.trace, format);
+                return export(&opened.model, format);
             }
             of_run(&opened, rest, &parameters)
         }
@@ -72,16 +72,16 @@ pub(crate) fn answer(shared: &Shared, path: &str, query: &str) -> Result<Content
 }
 
 fn of_run(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
-    let trace = &opened.trace;
+    let model = &opened.model;
     match parts {
         ["table", name] => {
             let report = Report::named(name)
                 .ok_or_else(|| Refusal::not_found(format!("There is no table {name}.")))?;
-            opened.answer(name, || json(&report.page(trace)))
+            opened.answer(name, || json(&report.page(model)))
         }
-        ["advice"] => opened.answer("advice", || json(&findings(trace))),
-        ["curves"] => opened.answer("curves", || json(&curves(trace))),
-        ["timeline"] => opened.answer("timeline", || json(&opened.timeline().info(trace))),
+        ["advice"] => opened.answer("advice", || json(&findings(model))),
+        ["curves"] => opened.answer("curves", || json(&curves(model))),
+        ["timeline"] => opened.answer("timeline", || json(&opened.timeline().info(model))),
         ["span", id] => {
             let id = id.parse().map_err(|_| bad("The number of a span was expected."))?;
             let found = details(opened, SpanId(id));
@@ -100,12 +100,12 @@ fn of_run(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
                 Ok(number) => Which::Number(number),
                 Err(_) => Which::After(number(parameters, "after").unwrap_or(i64::MIN)),
             };
-            json(&opened.timeline().find(trace, text, which))
+            json(&opened.timeline().find(model, text, which))
         }
         ["within"] => {
             let (from, to) = (number(parameters, "from")?, number(parameters, "to")?);
-            let rows = within(trace, Interval::new(Timestamp(from), Timestamp(to)));
-            json(&table_data(&within_table(trace, &rows)))
+            let rows = within(model, Interval::new(Timestamp(from), Timestamp(to)));
+            json(&table_data(&within_table(model, &rows)))
         }
         _ => of_view(opened, parts, parameters),
     }
@@ -113,22 +113,22 @@ fn of_run(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
 
 /// The views that are neither tables nor the timeline.
 fn of_view(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
-    let trace = &opened.trace;
+    let model = &opened.model;
     let text = |name: &str| parameters.get(name).map_or("", String::as_str);
     match parts {
         ["flame"] => opened.answer("flame", || json(&flame(opened.tree()))),
-        ["flame", "time"] => json(&in_time_order(trace, text("thread").parse().ok())),
+        ["flame", "time"] => json(&in_time_order(model, text("thread").parse().ok())),
         ["sandwich", place] => {
             let found = place.parse().ok().and_then(|place| sandwich(opened.tree(), place));
             json(&found.ok_or_else(|| Refusal::not_found(format!("There is no function {place}.")))?)
         }
-        ["source"] => json(&source(trace, text("file"))?),
+        ["source"] => json(&source(model, text("file"))?),
         ["memory"] => {
             let window = match (number(parameters, "from"), number(parameters, "to")) {
                 (Ok(from), Ok(to)) => Some(Interval::new(Timestamp(from), Timestamp(to))),
                 _ => None,
             };
-            json(&memory(trace, window))
+            json(&memory(model, window))
         }
         _ => Err(Refusal::not_found("There is nothing at this address.".to_owned())),
     }
@@ -147,7 +147,7 @@ fn tile(opened: &Opened, parameters: &Parameters) -> Result<Content, Refusal> {
     let level = number(parameters, "level")?.clamp(0, COARSEST.into()) as u32;
     let tracks = parameters.get("tracks").map_or("", String::as_str);
     let tracks: Vec<u32> = tracks.split(',').filter_map(|id| id.parse().ok()).collect();
-    let bytes = opened.timeline().tile(&opened.trace, &tracks, level, number(parameters, "index")?);
+    let bytes = opened.timeline().tile(&opened.model, &tracks, level, number(parameters, "index")?);
     Ok(Content { kind: "application/octet-stream", bytes })
 }
 
@@ -162,19 +162,19 @@ fn two_traces(shared: &Shared, parameters: &Parameters) -> Result<(Arc<Opened>, 
 
 fn compared_flame(shared: &Shared, parameters: &Parameters) -> Answer {
     let (before, after) = two_traces(shared, parameters)?;
-    json(&compared(&before.trace, &after.trace))
+    json(&compared(&before.model, &after.model))
 }
 
 fn comparison(shared: &Shared, parameters: &Parameters) -> Answer {
     let (before, after) = two_traces(shared, parameters)?;
-    json(&compare_page(&before.trace, &after.trace, parameters.get("by").map_or("", String::as_str)))
+    json(&compare_page(&before.model, &after.model, parameters.get("by").map_or("", String::as_str)))
 }
 
 fn ranks(shared: &Shared, parameters: &Parameters) -> Answer {
     let ids = parameters.get("runs").map_or("", String::as_str);
     let mut summaries = Vec::new();
     for id in ids.split(',').filter_map(|id| id.parse().ok()).take(MOST_RANKS) {
-        summaries.push(RankSummary::of(&shared.shelf.get(&shared.catalogue, id)?.trace));
+        summaries.push(RankSummary::of(&shared.shelf.get(&shared.catalogue, id)?.model));
     }
     json(&ranks_page(&summaries))
 }

@@ -1,10 +1,10 @@
 //! Views of several traces: two compared, and the ranks of a job.
 
+use hotspan_analyze::Model;
 use hotspan_analyze::Table;
 use hotspan_analyze::diff::{By, diff};
 use hotspan_analyze::overview::compare::compare as compare_runs;
 use hotspan_analyze::ranks::{RankSummary, compare};
-use hotspan_store::Trace;
 
 use crate::api::Page;
 use crate::reports::page;
@@ -13,7 +13,7 @@ use crate::reports::page;
 pub(crate) const WAYS: [&str; 6] = ["overview", "op", "kernel", "function", "module", "shape"];
 
 /// Two traces side by side.
-pub(crate) fn compare_page(before: &Trace, after: &Trace, by: &str) -> Page {
+pub(crate) fn compare_page(before: &Model, after: &Model, by: &str) -> Page {
     let by = match by {
         "op" => By::Operator,
         "kernel" => By::Kernel,

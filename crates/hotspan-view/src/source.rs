@@ -5,12 +5,13 @@
 //! may read the file anyway. The page cannot send it on: it may ask no other host. A page made to be shared has no source in it,
 //! unless the one who makes it says so.
 
+use hotspan_analyze::Model;
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use axum::http::StatusCode;
-use hotspan_store::{FrameKind, Trace};
+use hotspan_store::FrameKind;
 
 use crate::api::SourceData;
 use crate::error::Refusal;
@@ -19,10 +20,10 @@ use crate::error::Refusal;
 const LARGEST: u64 = 4 << 20;
 
 /// The text of a file that the trace names.
-pub(crate) fn source(trace: &Trace, file: &str) -> Result<SourceData, Refusal> {
+pub(crate) fn source(model: &Model, file: &str) -> Result<SourceData, Refusal> {
     let refuse =
         |status, message: String, hint: &str| Refusal { status, message, hint: Some(hint.to_owned()) };
-    if !is_named(trace, file) {
+    if !is_named(model, file) {
         let hint = "Only files that the trace itself names can be shown.";
         return Err(refuse(StatusCode::NOT_FOUND, format!("The trace does not name {file}."), hint));
     }
@@ -43,7 +44,7 @@ pub(crate) fn source(trace: &Trace, file: &str) -> Result<SourceData, Refusal> {
     let bytes = fs::read(&whole).map_err(|error| missing(error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| missing("it is no text".to_owned()))?;
     let written = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let recorded = trace.clock().unix_origin().filter(|&origin| origin > 0);
+    let recorded = model.clock().unix_origin().filter(|&origin| origin > 0);
     let changed = written
         .zip(recorded)
         .is_some_and(|(written, recorded)| written.as_nanos() > u128::from(recorded.unsigned_abs()));
@@ -51,14 +52,14 @@ pub(crate) fn source(trace: &Trace, file: &str) -> Result<SourceData, Refusal> {
 }
 
 /// Whether a function of this trace is in the file.
-fn is_named(trace: &Trace, file: &str) -> bool {
+fn is_named(model: &Model, file: &str) -> bool {
     let is_frame = || {
-        let mut rows = trace.profile().frames.rows();
-        rows.any(|row| row.kind == FrameKind::Python && trace.str(row.file) == file)
+        let mut rows = model.profile().frames.rows();
+        rows.any(|row| row.kind == FrameKind::Python && model.str(row.file) == file)
     };
     // torch writes a function as `path/file.py(12): name`.
     let is_function = |text: &str| text.strip_prefix(file).is_some_and(|rest| rest.starts_with('('));
-    is_python(Path::new(file)) && (is_frame() || trace.strings().iter().any(is_function))
+    is_python(Path::new(file)) && (is_frame() || model.strings().iter().any(is_function))
 }
 
 fn is_python(path: &Path) -> bool {

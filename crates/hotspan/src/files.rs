@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use hotspan_analyze::Model;
 use hotspan_formats::open_with;
-use hotspan_store::Trace;
 
 use crate::error::CommandError;
 use crate::progress::Bar;
@@ -60,15 +60,15 @@ fn is_trace_name(name: &str) -> bool {
 /// passed over, and makes the whole fail in the end.
 pub(crate) fn for_each(
     paths: &[PathBuf],
-    mut action: impl FnMut(&Path, &Trace, Position) -> Result<(), CommandError>,
+    mut action: impl FnMut(&Path, &Model, Position) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
     let paths = expand(paths)?;
     let several = paths.len() > 1;
     let (mut opened, mut failed) = (0, 0);
     for path in &paths {
         match open(path) {
-            Ok(trace) => {
-                action(path, &trace, Position { first: opened == 0, several })?;
+            Ok(model) => {
+                action(path, &model, Position { first: opened == 0, several })?;
                 opened += 1;
             }
             Err(error) if several => {
@@ -91,7 +91,7 @@ pub(crate) struct Position {
 }
 
 /// Opens one trace with a progress bar, and says on stderr what is missing in it.
-pub(crate) fn open(path: &Path) -> Result<Trace, CommandError> {
+pub(crate) fn open(path: &Path) -> Result<Model, CommandError> {
     let mut bar = Bar::new(&path.display().to_string());
     let trace = open_with(path, &mut bar);
     bar.clear();
@@ -99,12 +99,12 @@ pub(crate) fn open(path: &Path) -> Result<Trace, CommandError> {
     for loss in trace.losses().serious() {
         crate::progress::say(&format!("note: {}: {loss}", path.display()));
     }
-    Ok(trace)
+    Ok(Model::new(trace))
 }
 
 /// How a trace is headed when there are several.
-pub(crate) fn heading(path: &Path, trace: &Trace) -> String {
-    let distributed = trace.distributed().unwrap_or_default();
+pub(crate) fn heading(path: &Path, model: &Model) -> String {
+    let distributed = model.distributed().unwrap_or_default();
     match (distributed.rank, distributed.world_size) {
         (Some(rank), Some(size)) => format!("{} (rank {rank} of {size})", path.display()),
         (Some(rank), None) => format!("{} (rank {rank})", path.display()),

@@ -7,20 +7,15 @@
 use std::cell::OnceCell;
 
 use hotspan_store::{Duration, ProcessId, SpanId, Timestamp, Trace};
-use serde_json::Value;
 
-use crate::advice::device::{Work, device_work};
 use crate::advice::finding::Gain;
-use crate::events::{Events, Role};
-use crate::flops::shapes::shapes_of_json;
 use crate::intervals::{Interval, Intervals};
-use crate::launches::Launches;
-use crate::nesting::{Innermost, Nesting};
-use crate::program_steps::{StepSource, program_steps};
-use crate::source::Sources;
-use crate::summary::Step;
-use crate::wall_time::{RUN_KEY, importing, program_thread};
-use crate::warm_up::warm_up;
+use crate::model::Model;
+use crate::model::device_work::Work;
+use crate::model::events::Role;
+use crate::model::nesting::Innermost;
+use crate::model::steps::{ProgramSteps, Step, StepSource};
+use crate::wall_time::{Activity, RUN_KEY, program_thread};
 
 /// Threads and cores as the recording noted them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +29,9 @@ pub(crate) struct Threads {
 /// A trace, prepared for rules.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
-    pub(crate) trace: &'a Trace,
-    pub(crate) events: Events,
-    pub(crate) nesting: Nesting,
+    pub(crate) model: &'a Model,
     /// All steps, the first included.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: &'a [Step],
     /// Whether the program marks its steps, or they are those of its optimizer.
     pub(crate) step_source: StepSource,
     /// How many of the first steps are warm-up.
@@ -47,56 +40,38 @@ pub(crate) struct Context<'a> {
     pub(crate) whole: Duration,
     /// Begin and end of what rules look at.
     ranges: Vec<(Timestamp, Timestamp)>,
-    /// For each span, where its children are in `children`.
-    first_child: Vec<u32>,
-    children: Vec<SpanId>,
     inside_call: Vec<bool>,
     /// The process of a whole program: what its children do is not what its steps wait for.
     process: Option<ProcessId>,
-    sources: Sources,
-    launches: OnceCell<Launches>,
-    has_device: OnceCell<bool>,
-    device_work: OnceCell<Vec<(SpanId, Work)>>,
+    device_work: OnceCell<Vec<Work>>,
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn of(trace: &'a Trace) -> Self {
-        let events = Events::of(trace);
-        let nesting = Nesting::of(trace, &events);
-        let (steps, step_source) = program_steps(trace);
-        let warm_up = warm_up(&steps);
-        let steady = &steps[warm_up..];
+    pub(crate) fn of(model: &'a Model) -> Self {
+        let ProgramSteps { all, source, warm_up } = model.steps();
+        let steady = model.steps().steady();
         let ranges: Vec<(Timestamp, Timestamp)> = if steady.is_empty() {
-            without_steps(trace, &events)
+            without_steps(model)
         } else {
             steady.iter().map(|step| (step.begin, step.begin.plus(step.duration))).collect()
         };
         let whole = ranges.iter().map(|&(begin, end)| end.since(begin)).sum();
-        let (first_child, children) = children(trace, &nesting);
+        let main = is_run(model).then(|| program_thread(model)).flatten();
         let mut context = Self {
-            trace,
-            events,
-            nesting,
-            steps,
-            step_source,
-            warm_up,
+            model,
+            steps: all,
+            step_source: *source,
+            warm_up: *warm_up,
             whole,
             ranges,
-            first_child,
-            children,
             inside_call: Vec::new(),
-            process: is_run(trace)
-                .then(|| program_thread(trace))
-                .flatten()
-                .map(|main| trace.track(main).process),
-            sources: Sources::of(trace),
-            launches: OnceCell::new(),
-            has_device: OnceCell::new(),
+            process: main.map(|main| model.track(main).process),
             device_work: OnceCell::new(),
         };
-        let mut inside = vec![false; trace.spans().len()];
-        for &span in context.nesting.order() {
-            if let Some(parent) = context.nesting.parent(span) {
+        let nesting = model.nesting();
+        let mut inside = vec![false; model.spans().len()];
+        for &span in nesting.order() {
+            if let Some(parent) = nesting.parent(span) {
                 inside[span.index()] = inside[parent.index()] || context.is_call(parent);
             }
         }
@@ -106,7 +81,7 @@ impl<'a> Context<'a> {
 
     /// What gains are a percentage of.
     pub(crate) fn basis(&self) -> &'static str {
-        match (self.steps.is_empty(), is_run(self.trace)) {
+        match (self.steps.is_empty(), is_run(self.model)) {
             (false, _) => "step time",
             (true, true) => "the time from the first to the last operator",
             (true, false) => "wall time",
@@ -131,27 +106,27 @@ impl<'a> Context<'a> {
     /// Whether a moment is in what rules look at.
     pub(crate) fn is_in_range(&self, time: Timestamp) -> bool {
         let after = self.ranges.partition_point(|&(begin, _)| begin <= time);
-        after.checked_sub(1).is_some_and(|place| time <= self.ranges[place].1)
+        after.checked_sub(1).is_some_and(|index| time <= self.ranges[index].1)
     }
 
     /// A name as tables show it.
     pub(crate) fn name(&self, span: SpanId) -> &str {
-        self.events.names.get(self.events.name(self.trace, span).key)
+        self.model.name(span)
     }
 
     /// Whether a span is a call of an operator, and not a range that somebody marked.
     pub(crate) fn is_call(&self, span: SpanId) -> bool {
-        self.events.role(span) == Role::Operator && !is_range_name(self.trace.span_name(span))
+        self.model.role(span) == Role::Operator && !is_range_name(self.model.span_name(span))
     }
 
     /// Calls of operators in what rules look at, in order of time.
     pub(crate) fn calls(&self) -> impl Iterator<Item = SpanId> + '_ {
         let wanted = |&span: &SpanId| {
-            let track = self.trace.spans().track(span);
-            let is_programs = self.process.is_none_or(|process| self.trace.track(track).process == process);
-            is_programs && self.is_call(span) && self.is_in_range(self.trace.spans().time(span))
+            let track = self.model.spans().track(span);
+            let is_programs = self.process.is_none_or(|process| self.model.track(track).process == process);
+            is_programs && self.is_call(span) && self.is_in_range(self.model.spans().time(span))
         };
-        self.nesting.order().iter().copied().filter(wanted)
+        self.model.nesting().order().iter().copied().filter(wanted)
     }
 
     /// Calls that no other call encloses.
@@ -166,83 +141,72 @@ impl<'a> Context<'a> {
 
     /// What a span encloses directly, in order of time.
     pub(crate) fn children(&self, span: SpanId) -> &[SpanId] {
-        let index = span.index();
-        &self.children[self.first_child[index] as usize..self.first_child[index + 1] as usize]
+        self.model.children().of_span(span)
     }
 
     /// Whether a span encloses no other call.
     pub(crate) fn is_leaf(&self, span: SpanId) -> bool {
-        !self.children(span).iter().any(|&child| self.events.role(child) == Role::Operator)
+        !self.children(span).iter().any(|&child| self.model.role(child) == Role::Operator)
     }
 
     /// The spans around one, nearest first; the nearest few hundred, for a file may nest without end.
     pub(crate) fn around(&self, span: SpanId) -> impl Iterator<Item = SpanId> + '_ {
         const DEEPEST: usize = 300;
-        std::iter::successors(self.nesting.parent(span), |&inner| self.nesting.parent(inner)).take(DEEPEST)
+        std::iter::successors(self.model.nesting().parent(span), |&inner| self.model.nesting().parent(inner))
+            .take(DEEPEST)
     }
 
     /// For each span the nearest one, itself included, whose name begins like this.
     pub(crate) fn inside(&self, prefix: &str) -> Innermost {
         // Names repeat: each is compared once, not each span.
-        let fits: Vec<bool> = self.trace.strings().iter().map(|name| name.starts_with(prefix)).collect();
-        self.nesting.innermost(|span| fits[self.trace.spans().name(span).index()])
+        let fits: Vec<bool> = self.model.strings().iter().map(|name| name.starts_with(prefix)).collect();
+        self.model.nesting().innermost(|span| fits[self.model.spans().name(span).index()])
     }
 
     /// How long a call took without the calls inside it.
     pub(crate) fn self_time(&self, span: SpanId) -> Duration {
-        let inner = self.children(span).iter().filter(|&&child| self.events.role(child) == Role::Operator);
+        let inner = self.children(span).iter().filter(|&&child| self.model.role(child) == Role::Operator);
         self.time(span) - inner.map(|&child| self.time(child)).sum()
     }
 
     pub(crate) fn time(&self, span: SpanId) -> Duration {
-        self.trace.spans().duration(span)
+        self.model.spans().duration(span)
     }
 
     /// The shapes of a call's inputs; none where they were not recorded.
-    pub(crate) fn shapes(&self, span: SpanId) -> Vec<Vec<i64>> {
-        let json = self.trace.arg("Input Dims").json(self.trace.spans().args(span));
-        json.as_ref().map(shapes_of_json).unwrap_or_default()
+    pub(crate) fn shapes(&self, span: SpanId) -> &[Vec<i64>] {
+        self.model.shapes().of_span(span)
     }
 
     /// The types of a call's inputs: `float`, `double`, `c10::Half`; none where they were not recorded.
-    pub(crate) fn types(&self, span: SpanId) -> Vec<String> {
-        match self.trace.arg("Input type").json(self.trace.spans().args(span)) {
-            Some(Value::Array(types)) => {
-                types.into_iter().map(|kind| kind.as_str().unwrap_or_default().to_owned()).collect()
-            }
-            _ => Vec::new(),
-        }
+    pub(crate) fn types(&self, span: SpanId) -> &[String] {
+        self.model.dtypes().of_span(span)
     }
 
     /// The line of the user's program behind a span.
     pub(crate) fn source(&self, span: SpanId) -> Option<String> {
-        self.sources.line(self.trace, &self.events, &self.nesting, span)
-    }
-
-    /// How source lines are found.
-    pub(crate) fn sources(&self) -> &Sources {
-        &self.sources
-    }
-
-    /// Which call launched which device work.
-    pub(crate) fn launches(&self) -> &Launches {
-        self.launches.get_or_init(|| Launches::of(self.trace, &self.events, &self.nesting))
+        self.model.sources().line(self.model, span)
     }
 
     /// What devices did in what rules look at.
-    pub(crate) fn device_work(&self) -> &[(SpanId, Work)] {
-        self.device_work.get_or_init(|| device_work(self.trace, |time| self.is_in_range(time)))
+    pub(crate) fn device_work(&self) -> &[Work] {
+        self.device_work.get_or_init(|| {
+            let all = self.model.device_work().iter().flat_map(|device| &device.work);
+            let mut work: Vec<Work> =
+                all.filter(|work| self.is_in_range(self.model.spans().time(work.span))).copied().collect();
+            work.sort_by_key(|work| work.span);
+            work
+        })
     }
 
     /// Whether a device did anything.
     pub(crate) fn has_device(&self) -> bool {
-        let device = || self.trace.spans().ids().any(|span| self.trace.span_category(span).is_device());
-        *self.has_device.get_or_init(device)
+        !self.model.device_work().is_empty()
     }
 
     /// Threads and cores, where the recording noted them.
     pub(crate) fn threads(&self) -> Option<Threads> {
-        let noted = self.trace.metadata().value("cpu_threads")?;
+        let noted = self.model.metadata().value("cpu_threads")?;
         let number = |key: &str| noted.get(key)?.as_u64().filter(|&count| count > 0);
         Some(Threads { torch: number("torch")?, cores: number("cores")? })
     }
@@ -266,19 +230,20 @@ fn is_run(trace: &Trace) -> bool {
 }
 
 /// What rules look at where there are no steps.
-fn without_steps(trace: &Trace, events: &Events) -> Vec<(Timestamp, Timestamp)> {
-    let (begin, length) = trace.window();
+fn without_steps(model: &Model) -> Vec<(Timestamp, Timestamp)> {
+    let (begin, length) = model.window();
     let whole = (begin, begin.plus(length));
-    if !is_run(trace) {
+    if !is_run(model) {
         return vec![whole];
     }
-    let spans = trace.spans();
-    let operators = || spans.ids().filter(|&span| events.role(span) == Role::Operator);
+    let spans = model.spans();
+    let operators = || spans.ids().filter(|&span| model.role(span) == Role::Operator);
     let first = operators().map(|span| spans.time(span)).min();
     let last = operators().map(|span| spans.end(span)).max();
     let extent = first.zip(last).unwrap_or(whole);
+    let imports = model.wall_time().as_ref().map(|wall_time| wall_time.when(&Activity::Importing));
     let imports: Intervals =
-        importing(trace).into_iter().map(|(begin, end)| Interval::new(begin, end)).collect();
+        imports.into_iter().flatten().map(|(begin, end)| Interval::new(begin, end)).collect();
     let rest = Intervals::from(Interval::new(extent.0, extent.1)).subtract(&imports);
     let without: Vec<_> = rest.parts().iter().map(|part| (part.begin, part.end)).collect();
     if without.is_empty() { vec![extent] } else { without }
@@ -300,24 +265,4 @@ fn is_range_name(name: &str) -> bool {
     ]
     .iter()
     .any(|prefix| name.starts_with(prefix))
-}
-
-fn children(trace: &Trace, nesting: &Nesting) -> (Vec<u32>, Vec<SpanId>) {
-    let mut first = vec![0_u32; trace.spans().len() + 1];
-    for parent in nesting.order().iter().filter_map(|&span| nesting.parent(span)) {
-        first[parent.index() + 1] += 1;
-    }
-    for index in 1..first.len() {
-        first[index] += first[index - 1];
-    }
-    let mut next = first.clone();
-    let mut children = vec![SpanId(0); first.last().copied().unwrap_or(0) as usize];
-    for &span in nesting.order() {
-        if let Some(parent) = nesting.parent(span) {
-            let place = &mut next[parent.index()];
-            children[*place as usize] = span;
-            *place += 1;
-        }
-    }
-    (first, children)
 }

@@ -100,27 +100,27 @@ impl Finding {
 pub(crate) struct Tally {
     rows: Vec<Evidence>,
     longest: Vec<Duration>,
-    places: HashMap<String, usize>,
+    indices: HashMap<String, usize>,
 }
 
 impl Tally {
     /// Counts a span that took this long for the rule's purpose.
     pub(crate) fn add(&mut self, context: &Context<'_>, label: &str, span: SpanId, time: Duration) {
-        let place = self.place(label);
-        let row = &mut self.rows[place];
+        let index = self.index(label);
+        let row = &mut self.rows[index];
         row.count += 1;
         row.time += time;
-        if row.span.is_none() || time > self.longest[place] {
+        if row.span.is_none() || time > self.longest[index] {
             row.span = Some(span);
-            row.at = Some(context.trace.spans().time(span));
-            self.longest[place] = time;
+            row.at = Some(context.model.spans().time(span));
+            self.longest[index] = time;
         }
     }
 
     /// Counts something that is no span.
     pub(crate) fn add_time(&mut self, label: &str, at: Timestamp, time: Duration, source: Option<String>) {
-        let place = self.place(label);
-        let row = &mut self.rows[place];
+        let index = self.index(label);
+        let row = &mut self.rows[index];
         row.count += 1;
         row.time += time;
         row.at.get_or_insert(at);
@@ -129,12 +129,12 @@ impl Tally {
         }
     }
 
-    fn place(&mut self, label: &str) -> usize {
-        if let Some(&place) = self.places.get(label) {
-            return place;
+    fn index(&mut self, label: &str) -> usize {
+        if let Some(&index) = self.indices.get(label) {
+            return index;
         }
-        let place = self.rows.len();
-        self.places.insert(label.to_owned(), place);
+        let index = self.rows.len();
+        self.indices.insert(label.to_owned(), index);
         self.longest.push(Duration::ZERO);
         self.rows.push(Evidence {
             what: label.to_owned(),
@@ -145,7 +145,7 @@ impl Tally {
             span: None,
             source: None,
         });
-        place
+        index
     }
 
     /// The time of all rows.

@@ -11,7 +11,9 @@ mod need;
 mod report;
 pub mod rules;
 
-use hotspan_store::{Duration, Trace};
+use hotspan_store::Duration;
+
+use crate::model::Model;
 
 pub use docs::documentation;
 pub use finding::{Confidence, Evidence, Finding, Gain};
@@ -54,8 +56,8 @@ impl Selection {
     /// The first name that no rule has.
     #[must_use]
     pub fn unknown(&self) -> Option<&str> {
-        let known = |id: &str| RULES.iter().any(|rule| rule.id == id);
-        self.only.iter().chain(&self.ignore).map(String::as_str).find(|id| !known(id))
+        let exists = |id: &str| RULES.iter().any(|rule| rule.id == id);
+        self.only.iter().chain(&self.ignore).map(String::as_str).find(|id| !exists(id))
     }
 
     fn takes(&self, rule: &Rule) -> bool {
@@ -81,8 +83,8 @@ pub struct Advice {
 
 /// Asks the rules about a trace.
 #[must_use]
-pub fn advise(trace: &Trace, selection: &Selection) -> Advice {
-    let context = Context::of(trace);
+pub fn advise(model: &Model, selection: &Selection) -> Advice {
+    let context = Context::of(model);
     let met: Vec<bool> = Need::ALL.iter().map(|need| need.is_met(&context)).collect();
     let lacks = |rule: &Rule| {
         let mut all = Need::ALL.into_iter().zip(&met);

@@ -54,14 +54,14 @@ impl Need {
 
     /// Whether the trace has it.
     pub(crate) fn is_met(self, context: &Context<'_>) -> bool {
-        let trace = context.trace;
+        let model = context.model;
         let has =
-            |wanted: fn(Category) -> bool| trace.spans().ids().any(|span| wanted(trace.span_category(span)));
+            |wanted: fn(Category) -> bool| model.spans().ids().any(|span| wanted(model.span_category(span)));
         match self {
             Self::Operators => has(|category| category == Category::Operator),
-            Self::Shapes => trace.arg("Input Dims").occurs() && trace.arg("Input type").occurs(),
+            Self::Shapes => model.input_dims().occurs() && model.input_types().occurs(),
             Self::Steps => context.steps.len() >= 3,
-            Self::Memory => trace.strings().find("[memory]").is_some(),
+            Self::Memory => !model.memory_events().is_empty(),
             Self::Device => context.has_device(),
             Self::Threads => context.threads().is_some(),
         }

@@ -1,21 +1,21 @@
 //! One walk over the events in order of time, adding each to its row and taking it from its parent's.
 
 use hashbrown::HashMap;
-use hotspan_store::{Bytes, Duration, SpanId, StringTable, Trace};
+use hotspan_store::{Duration, SpanId, StringTable};
 
 use crate::averages::key::{Key, Keys};
 use crate::averages::{Average, DeviceKind, Distribution, GroupBy, KeyAverages, RecordScope};
-use crate::events::{Events, Role};
-use crate::flops::Flops;
-use crate::launches::Launches;
-use crate::memory::{Memory, Use};
-use crate::nesting::Nesting;
+use crate::model::Model;
+use crate::model::events::Role;
+use crate::model::launches::Launches;
+use crate::model::memory_events::MemoryEventKind;
+use crate::model::memory_use::Use;
+use crate::model::nesting::Nesting;
 
 const NO_ROW: u32 = u32::MAX;
-const EVALUATE: &str = "autograd::engine::evaluate_function: ";
 
-pub(super) fn compute(trace: &Trace, group_by: &GroupBy) -> KeyAverages {
-    compute_keeping_times(trace, group_by).0
+pub(super) fn compute(model: &Model, group_by: &GroupBy) -> KeyAverages {
+    compute_keeping_times(model, group_by).0
 }
 
 /// The time of every call, row by row.
@@ -31,58 +31,49 @@ impl Times {
     }
 }
 
-pub(super) fn compute_keeping_times(trace: &Trace, group_by: &GroupBy) -> (KeyAverages, Times) {
-    let mut events = Events::of(trace);
-    let memory_name = events.names.intern("[memory]");
-    let out_of_memory = out_of_memory(trace);
-    let out_of_memory_name = events.names.intern("[OutOfMemory]");
-    let mut nesting = Nesting::of(trace, &events);
-    let memory = Memory::of(trace, &events, nesting.order());
-    let launches = Launches::of(trace, &events, &nesting);
-    nesting.merge_duplicates(trace, &events);
-    let (events, nesting) = (events, nesting);
-    let flops = Flops::of(trace, &events, &nesting);
-
-    let use_device = DeviceKind::of(trace);
+pub(super) fn compute_keeping_times(model: &Model, group_by: &GroupBy) -> (KeyAverages, Times) {
+    let (events, nesting, memory, flops) =
+        (model.events(), model.merged_nesting(), model.memory_use(), model.flops());
+    let use_device = DeviceKind::of(model);
     let mut rows = Rows {
-        trace,
-        events: &events,
-        nesting: &nesting,
-        keys: Keys::new(trace, &events, &nesting, group_by),
+        model,
+        nesting,
+        keys: Keys::new(model, group_by),
         by_key: HashMap::new(),
         rows: Vec::new(),
         device: use_device.unwrap_or(DeviceKind::Cuda),
-        row_of: vec![NO_ROW; trace.spans().len()],
+        row_of: vec![NO_ROW; model.spans().len()],
     };
 
     let mut loose = memory.uncovered().iter().peekable();
     for &span in nesting.order() {
-        let begin = trace.spans().time(span);
+        let begin = model.spans().time(span);
         while let Some(&(_, track, used)) = loose.next_if(|(time, _, _)| *time < begin) {
-            let key = rows.keys.plain(memory_name, track.0);
+            let key = rows.keys.plain(events.memory, track.0);
             rows.add_instant(key, used);
         }
         if nesting.is_merged(span) {
             continue;
         }
         if events.role(span) == Role::Python && !group_by.python_functions {
-            rows.take_from_parent(span, memory.of_span(trace, span));
+            rows.take_from_parent(span, memory.of_span(model, span));
             continue;
         }
-        rows.add_span(span, &memory, flops.of_span(span));
+        rows.add_span(span, flops.of_span(span));
     }
     for &(_, track, used) in loose {
-        let key = rows.keys.plain(memory_name, track.0);
+        let key = rows.keys.plain(events.memory, track.0);
         rows.add_instant(key, used);
     }
-    for (track, used) in out_of_memory {
-        let key = rows.keys.plain(out_of_memory_name, track);
-        rows.add_instant(key, used);
+    let failed = model.memory_events().iter().filter(|event| event.kind == MemoryEventKind::Failure);
+    for event in failed {
+        let key = rows.keys.plain(events.out_of_memory, event.track.0);
+        rows.add_instant(key, event.used());
     }
-    rows.add_device_time(&launches);
+    rows.add_device_time(model.launches());
     let times = rows.add_distributions();
 
-    let metadata = trace.metadata();
+    let metadata = model.metadata();
     let asked_for =
         |key: &str| metadata.get(key).is_some_and(|value| value.trim() == "1" || value.trim() == "true");
     let averages = KeyAverages {
@@ -90,45 +81,14 @@ pub(super) fn compute_keeping_times(trace: &Trace, group_by: &GroupBy) -> (KeyAv
         use_device,
         profile_memory: asked_for("profile_memory") || memory.is_recorded(),
         with_flops: asked_for("with_flops"),
-        wall_time: trace.window().1,
-        unattributed_device_spans: launches.unattributed(),
+        wall_time: model.wall(),
+        unattributed_device_spans: model.launches().unattributed(),
     };
     (averages, times)
 }
 
-/// What kind of call a span is. Kineto does not write torch's scope, but the engine calls each node of the backward
-/// pass from a range that names it.
-pub(crate) fn scope_of(trace: &Trace, events: &Events, nesting: &Nesting, span: SpanId) -> RecordScope {
-    match events.role(span) {
-        Role::Annotation => RecordScope::User,
-        Role::Operator => {
-            let node = nesting.parent(span).and_then(|parent| trace.span_name(parent).strip_prefix(EVALUATE));
-            match node {
-                Some(node) if node == trace.span_name(span) => RecordScope::Backward,
-                _ => RecordScope::Function,
-            }
-        }
-        _ => RecordScope::Function,
-    }
-}
-
-/// Failed allocations: thread and bytes asked for.
-fn out_of_memory(trace: &Trace) -> Vec<(u32, Use)> {
-    let Some(name) = trace.strings().find("[OutOfMemory]") else { return Vec::new() };
-    let (bytes, device_type) = (trace.arg("Bytes"), trace.arg("Device Type"));
-    let instants = trace.instants().events().filter(|event| event.name == name);
-    instants
-        .map(|event| {
-            let amount = Bytes(bytes.int(event.args).unwrap_or(0));
-            let device = device_type.int(event.args).unwrap_or(0);
-            (event.track.0, Use::of_device_type(device, amount))
-        })
-        .collect()
-}
-
 struct Rows<'a> {
-    trace: &'a Trace,
-    events: &'a Events,
+    model: &'a Model,
     nesting: &'a Nesting,
     keys: Keys<'a>,
     by_key: HashMap<Key, u32>,
@@ -148,14 +108,14 @@ impl Average {
 }
 
 impl Rows<'_> {
-    fn add_span(&mut self, span: SpanId, memory: &Memory, flops: u64) {
+    fn add_span(&mut self, span: SpanId, flops: u64) {
         let key = self.keys.of(span);
         let row = match self.by_key.get(&key) {
             Some(&row) => row,
             None => self.begin_row(key, Some(span)),
         };
         self.row_of[span.index()] = row;
-        let spans = self.trace.spans();
+        let (spans, memory) = (self.model.spans(), self.model.memory_use());
         let duration = spans.duration(span);
         let average = &mut self.rows[row as usize];
         average.count += 1;
@@ -165,9 +125,12 @@ impl Rows<'_> {
             average.self_device_time_total += duration;
             return;
         }
-        let used = memory.of_span(self.trace, span);
+        let used = memory.of_span(self.model, span);
         average.cpu_time_total += duration;
-        average.self_cpu_time_total += duration;
+        // Nobody is in a range that goes on by itself.
+        if !self.model.events().is_async(span) {
+            average.self_cpu_time_total += duration;
+        }
         average.add_memory(used);
         self.take_from_parent(span, used);
     }
@@ -177,7 +140,7 @@ impl Rows<'_> {
     fn take_from_parent(&mut self, span: SpanId, used: Use) {
         let parent = self.nesting.parent(span).map_or(NO_ROW, |parent| self.row_of[parent.index()]);
         if let Some(parent) = self.rows.get_mut(parent as usize) {
-            parent.self_cpu_time_total -= self.trace.spans().duration(span);
+            parent.self_cpu_time_total -= self.model.spans().duration(span);
             parent.self_cpu_memory_usage -= used.cpu;
             parent.self_device_memory_usage -= used.device;
         }
@@ -197,12 +160,12 @@ impl Rows<'_> {
     fn begin_row(&mut self, key: Key, first: Option<SpanId>) -> u32 {
         let row = self.rows.len() as u32;
         self.by_key.insert(key, row);
-        let names: &StringTable = &self.events.names;
+        let names: &StringTable = &self.model.events().names;
         let thread = key.track.map(|track| {
-            let track = &self.trace.tracks()[track as usize];
-            track.ident.display(self.trace.strings())
+            let track = &self.model.tracks()[track as usize];
+            track.ident.display(self.model.strings())
         });
-        let scope = |span| scope_of(self.trace, self.events, self.nesting, span);
+        let scope = |span| self.model.merged_scope(span);
         // Python functions are not rows unless asked for, so an operator called from one is at the top.
         let is_inside = |span| {
             let outwards =
@@ -214,12 +177,13 @@ impl Rows<'_> {
             overload_name: names.get(key.name.overload).to_owned(),
             input_shapes: self.keys.shapes(key.shapes),
             stack: self.keys.stacks.as_ref().map_or(Vec::new(), |stacks| stacks.entries(key.stack).to_vec()),
-            module: key.module.map(|module| self.trace.str(module).to_owned()),
+            module: key.module.map(|module| self.model.str(module).to_owned()),
             thread,
             device_index: key.device,
             device: if key.on_device { self.device } else { DeviceKind::Cpu },
             scope: first.map_or(RecordScope::Function, scope),
             is_user_annotation: key.annotation,
+            is_async: first.is_some_and(|span| self.model.events().is_async(span)),
             is_top_level: !first.is_some_and(is_inside),
             ..Average::default()
         });
@@ -231,7 +195,7 @@ impl Rows<'_> {
         if launches.owners().is_empty() {
             return;
         }
-        let spans = self.trace.spans();
+        let spans = self.model.spans();
         let mut totals = vec![Duration::ZERO; spans.len()];
         for &(device, owner) in launches.owners() {
             let owner = if self.nesting.is_merged(owner) { self.nesting.parent(owner) } else { Some(owner) };
@@ -271,10 +235,10 @@ impl Rows<'_> {
         }
         let mut times = vec![0_i64; total];
         let mut next = begins.clone();
-        for span in self.trace.spans().ids() {
+        for span in self.model.spans().ids() {
             let row = self.row_of[span.index()];
             if row != NO_ROW {
-                times[next[row as usize]] = self.trace.spans().duration(span).0;
+                times[next[row as usize]] = self.model.spans().duration(span).0;
                 next[row as usize] += 1;
             }
         }

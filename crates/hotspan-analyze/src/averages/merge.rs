@@ -13,14 +13,14 @@ type Identity = (
 
 fn identity(row: &Average) -> Identity {
     let name = (row.key.clone(), row.overload_name.clone(), row.device, row.is_user_annotation);
-    let place = (
+    let group = (
         row.input_shapes.clone(),
         row.stack.clone(),
         row.module.clone(),
         row.thread.clone(),
         row.device_index,
     );
-    (name, place)
+    (name, group)
 }
 
 /// Adds up tables; rows stand in the order in which they are first seen.
@@ -33,7 +33,7 @@ pub(super) fn merge(parts: impl Iterator<Item = (KeyAverages, Times)>) -> KeyAve
         wall_time: hotspan_store::Duration::ZERO,
         unattributed_device_spans: 0,
     };
-    let mut places: HashMap<Identity, usize> = HashMap::new();
+    let mut indices: HashMap<Identity, usize> = HashMap::new();
     let mut all_times: Vec<Vec<i64>> = Vec::new();
     for (part, times) in parts {
         merged.use_device = merged.use_device.or(part.use_device);
@@ -42,15 +42,15 @@ pub(super) fn merge(parts: impl Iterator<Item = (KeyAverages, Times)>) -> KeyAve
         merged.wall_time += part.wall_time;
         merged.unattributed_device_spans += part.unattributed_device_spans;
         for (number, row) in part.rows.into_iter().enumerate() {
-            let place = *places.entry(identity(&row)).or_insert(merged.rows.len());
-            match merged.rows.get_mut(place) {
+            let index = *indices.entry(identity(&row)).or_insert(merged.rows.len());
+            match merged.rows.get_mut(index) {
                 Some(known) => known.add(&row),
                 None => {
                     merged.rows.push(row);
                     all_times.push(Vec::new());
                 }
             }
-            all_times[place].extend_from_slice(times.of_row(number));
+            all_times[index].extend_from_slice(times.of_row(number));
         }
     }
     for (row, times) in merged.rows.iter_mut().zip(&mut all_times) {

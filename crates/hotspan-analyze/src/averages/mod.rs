@@ -1,22 +1,19 @@
 //! torch's `key_averages()`: every event of a trace, summed up by name and whatever else tells rows apart.
 //!
-//! `compute` walks the events, `key` decides what shares a row, `stacks` finds out where calls came from,
-//! `distribution` keeps what an average hides, `merge` adds up several traces. How rows look as text is left to [`crate::table()`].
+//! `compute` walks the events, `key` decides what shares a row, `distribution` keeps what an average hides, `merge` adds up several traces. How rows look as text is left to [`crate::table()`].
 
 mod compute;
-mod device;
 mod distribution;
 mod key;
 mod merge;
 mod report;
-pub(crate) mod stacks;
 
-use hotspan_store::{Bytes, Duration, Trace};
+use hotspan_store::{Bytes, Duration};
 
-pub(crate) use compute::scope_of;
-pub use device::DeviceKind;
+use crate::model::Model;
+
+pub use crate::model::{DeviceKind, RecordScope};
 pub use distribution::Distribution;
-pub(crate) use stacks::Modules;
 
 /// What tells rows apart, beside the name, the kind of device and whether it is an annotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,18 +34,6 @@ pub struct GroupBy {
     pub event: bool,
     /// Show Python functions as rows. They are part of the tree either way.
     pub python_functions: bool,
-}
-
-/// Where an event comes from, with torch's numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RecordScope {
-    /// An operator or anything else (0).
-    #[default]
-    Function,
-    /// A node of the backward pass (1).
-    Backward,
-    /// A `record_function` range (7).
-    User,
 }
 
 /// One row: all events that share a key.
@@ -162,14 +147,14 @@ pub struct KeyAverages {
 impl KeyAverages {
     /// Sums up a trace.
     #[must_use]
-    pub fn compute(trace: &Trace, group_by: &GroupBy) -> Self {
-        compute::compute(trace, group_by)
+    pub fn compute(model: &Model, group_by: &GroupBy) -> Self {
+        compute::compute(model, group_by)
     }
 
     /// Sums up several traces as one.
     #[must_use]
-    pub fn compute_all<'a>(traces: impl IntoIterator<Item = &'a Trace>, group_by: &GroupBy) -> Self {
-        merge::merge(traces.into_iter().map(|trace| compute::compute_keeping_times(trace, group_by)))
+    pub fn compute_all<'a>(models: impl IntoIterator<Item = &'a Model>, group_by: &GroupBy) -> Self {
+        merge::merge(models.into_iter().map(|model| compute::compute_keeping_times(model, group_by)))
     }
 
     /// All rows added up.

@@ -3,13 +3,13 @@
 use hashbrown::HashMap;
 use hotspan_store::Duration;
 
-use super::{CallTree, Place};
+use super::{CallTree, Callee};
 
 /// A call path in one or both trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparedNode {
     /// What it is; of the second tree where it is in both.
-    pub place: Place,
+    pub callee: Callee,
     /// Its parent among the compared.
     pub parent: Option<usize>,
     /// Its time with all it called in the first tree.
@@ -28,15 +28,15 @@ pub fn compare_trees(before: &CallTree, after: &CallTree) -> Vec<ComparedNode> {
             tree.roots.iter().rev().map(|&root| (root, None)).collect();
         while let Some((index, parent)) = open.pop() {
             let node = &tree.nodes[index];
-            let key = (parent, node.place.name.as_str(), node.place.file.as_str());
-            let place = *known.entry(key).or_insert_with(|| {
+            let key = (parent, node.callee.name.as_str(), node.callee.file.as_str());
+            let callee = *known.entry(key).or_insert_with(|| {
                 let (before, after) = (Duration::ZERO, Duration::ZERO);
-                nodes.push(ComparedNode { place: node.place.clone(), parent, before, after });
+                nodes.push(ComparedNode { callee: node.callee.clone(), parent, before, after });
                 nodes.len() - 1
             });
-            let time = if is_after { &mut nodes[place].after } else { &mut nodes[place].before };
+            let time = if is_after { &mut nodes[callee].after } else { &mut nodes[callee].before };
             *time += node.total;
-            open.extend(node.children.iter().rev().map(|&child| (child, Some(place))));
+            open.extend(node.children.iter().rev().map(|&child| (child, Some(callee))));
         }
     }
     nodes

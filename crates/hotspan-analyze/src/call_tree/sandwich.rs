@@ -3,13 +3,13 @@
 use hashbrown::HashMap;
 use hotspan_store::Duration;
 
-use super::{CallTree, Place, TreeBuilder, TreeSource};
+use super::{CallTree, Callee, TreeBuilder, TreeSource};
 
 /// The time of a function over the whole tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionTime {
     /// Which.
-    pub place: Place,
+    pub callee: Callee,
     /// Its own time.
     pub own: Duration,
     /// Its time with all it called; counted once where it called itself.
@@ -30,11 +30,11 @@ impl CallTree {
     #[must_use]
     pub fn functions(&self) -> Vec<FunctionTime> {
         let mut rows: Vec<FunctionTime> = Vec::new();
-        let mut known: HashMap<&Place, usize> = HashMap::new();
+        let mut known: HashMap<&Callee, usize> = HashMap::new();
         for (index, node) in self.nodes.iter().enumerate() {
-            let row = *known.entry(&node.place).or_insert_with(|| {
-                let place = node.place.clone();
-                rows.push(FunctionTime { place, own: Duration::ZERO, total: Duration::ZERO });
+            let row = *known.entry(&node.callee).or_insert_with(|| {
+                let callee = node.callee.clone();
+                rows.push(FunctionTime { callee, own: Duration::ZERO, total: Duration::ZERO });
                 rows.len() - 1
             });
             rows[row].own += node.own;
@@ -48,8 +48,8 @@ impl CallTree {
 
     /// Whether no call of the same function is around a node.
     fn is_outermost(&self, index: usize) -> bool {
-        let place = &self.nodes[index].place;
-        self.around(index).all(|outer| self.nodes[outer].place != *place)
+        let callee = &self.nodes[index].callee;
+        self.around(index).all(|outer| self.nodes[outer].callee != *callee)
     }
 
     /// The nodes around a node, innermost first.
@@ -59,15 +59,15 @@ impl CallTree {
 
     /// The tree around a function; both sides are empty when it is not in the tree.
     #[must_use]
-    pub fn sandwich(&self, place: &Place) -> Sandwich {
+    pub fn sandwich(&self, callee: &Callee) -> Sandwich {
         let new = || TreeBuilder { source: self.source, ..TreeBuilder::default() };
         let (mut callers, mut callees) = (new(), new());
-        let wanted = |&index: &usize| self.nodes[index].place == *place && self.is_outermost(index);
+        let wanted = |&index: &usize| self.nodes[index].callee == *callee && self.is_outermost(index);
         for index in (0..self.nodes.len()).filter(wanted) {
             let node = &self.nodes[index];
-            let mut at = callers.node(None, node.place.clone());
+            let mut at = callers.node(None, node.callee.clone());
             for outer in self.around(index) {
-                at = callers.node(Some(at), self.nodes[outer].place.clone());
+                at = callers.node(Some(at), self.nodes[outer].callee.clone());
             }
             callers.nodes[at].own += node.total;
             callers.nodes[at].count += node.count;
@@ -80,7 +80,7 @@ impl CallTree {
         let mut open = vec![(index, None)];
         while let Some((index, parent)) = open.pop() {
             let node = &self.nodes[index];
-            let at = into.node(parent, node.place.clone());
+            let at = into.node(parent, node.callee.clone());
             into.nodes[at].own += node.own;
             into.nodes[at].count += node.count;
             open.extend(node.children.iter().map(|&child| (child, Some(at))));
@@ -100,15 +100,15 @@ mod tests {
 
     use super::*;
 
-    fn place(name: &str) -> Place {
-        Place { name: name.to_owned(), file: String::new(), line: 0, kind: FrameKind::Python }
+    fn callee(name: &str) -> Callee {
+        Callee { name: name.to_owned(), file: String::new(), line: 0, kind: FrameKind::Python }
     }
 
     /// Stacks, outermost first, with their own time.
     fn tree(stacks: &[(&str, i64)]) -> CallTree {
         let mut builder = TreeBuilder { source: TreeSource::Samples, ..TreeBuilder::default() };
         for &(stack, time) in stacks {
-            let node = stack.split(' ').fold(None, |outer, name| Some(builder.node(outer, place(name))));
+            let node = stack.split(' ').fold(None, |outer, name| Some(builder.node(outer, callee(name))));
             builder.nodes[node.unwrap()].own += Duration(time);
         }
         builder.finish()
@@ -117,23 +117,23 @@ mod tests {
     #[test]
     fn callers_and_callees_have_the_time_of_the_function() {
         let tree = tree(&[("a f x", 3), ("b f", 4), ("b f f x", 5), ("b", 100)]);
-        let sandwich = tree.sandwich(&place("f"));
+        let sandwich = tree.sandwich(&callee("f"));
         assert_eq!((sandwich.callers.total, sandwich.callees.total), (Duration(12), Duration(12)));
         let callers = &sandwich.callers;
         let of_root: Vec<_> = callers.nodes[callers.roots[0]].children.iter().collect();
         let times: Vec<_> = of_root
             .iter()
-            .map(|&&node| (callers.nodes[node].place.name.as_str(), callers.nodes[node].total.0))
+            .map(|&&node| (callers.nodes[node].callee.name.as_str(), callers.nodes[node].total.0))
             .collect();
         assert_eq!(times, [("b", 9), ("a", 3)]);
         let functions = tree.functions();
         let seen: Vec<_> =
-            functions.iter().map(|row| (row.place.name.as_str(), row.own.0, row.total.0)).collect();
+            functions.iter().map(|row| (row.callee.name.as_str(), row.own.0, row.total.0)).collect();
         assert_eq!(seen, [("b", 100, 109), ("x", 8, 8), ("f", 4, 12), ("a", 0, 3)]);
     }
 
     #[test]
     fn an_unknown_function_has_no_callers() {
-        assert!(tree(&[("a", 1)]).sandwich(&place("z")).callers.is_empty());
+        assert!(tree(&[("a", 1)]).sandwich(&callee("z")).callers.is_empty());
     }
 }

@@ -40,13 +40,13 @@ impl CallTree {
                 continue;
             }
             let (shown, hidden) = self.shown_below(index, options.all);
-            let place = match (node.place.file.as_str(), node.place.line) {
+            let location = match (node.callee.file.as_str(), node.callee.line) {
                 ("", _) => String::new(),
                 (file, 0) => file.to_owned(),
                 (file, line) => format!("{file}:{line}"),
             };
-            let label = node.place.name.clone();
-            rows.push(TreeRow { depth, label, place, total: node.total, own: node.own, share, hidden });
+            let label = node.callee.name.clone();
+            rows.push(TreeRow { depth, label, location, total: node.total, own: node.own, share, hidden });
             open.extend(shown.into_iter().rev().map(|child| (child, depth + 1)));
         }
         Tree { title, rows }
@@ -55,13 +55,13 @@ impl CallTree {
     /// The children of a node that are shown, and how many nodes were passed over.
     fn shown_below(&self, index: usize, all: bool) -> (Vec<usize>, usize) {
         let node = &self.nodes[index];
-        if all || !is_library(&node.place.file) {
+        if all || !is_library(&node.callee.file) {
             return (node.children.clone(), 0);
         }
         let (mut shown, mut hidden) = (Vec::new(), 0);
         let mut open = node.children.clone();
         while let Some(child) = open.pop() {
-            if is_library(&self.nodes[child].place.file) {
+            if is_library(&self.nodes[child].callee.file) {
                 hidden += 1;
                 open.extend(&self.nodes[child].children);
             } else {

@@ -2,9 +2,9 @@
 
 use hotspan_store::{Duration, FrameKind, SampleRow, SpanId, StackId, Timestamp, Trace, TrackId};
 
-use super::{Place, python_place, thread_name};
-use crate::events::{Events, Role};
-use crate::nesting::Nesting;
+use super::{Callee, python_callee, thread_name};
+use crate::model::Model;
+use crate::model::events::Role;
 
 /// A thread that has calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct TimedThread {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimedCall {
     /// What it is.
-    pub place: Place,
+    pub callee: Callee,
     /// The call around it.
     pub parent: Option<usize>,
     /// When it began.
@@ -55,28 +55,26 @@ pub fn timed_threads(trace: &Trace) -> Vec<TimedThread> {
 
 /// The calls of a thread, parents before their children, in order of time.
 #[must_use]
-pub fn time_order(trace: &Trace, track: TrackId) -> Vec<TimedCall> {
-    if trace.profile().samples.is_empty() { of_spans(trace, track) } else { of_samples(trace, track) }
+pub fn time_order(model: &Model, track: TrackId) -> Vec<TimedCall> {
+    if model.profile().samples.is_empty() { of_spans(model, track) } else { of_samples(model, track) }
 }
 
-fn of_spans(trace: &Trace, track: TrackId) -> Vec<TimedCall> {
-    let events = Events::of(trace);
-    let nesting = Nesting::of(trace, &events);
-    let spans = trace.spans();
+fn of_spans(model: &Model, track: TrackId) -> Vec<TimedCall> {
+    let (spans, events, nesting) = (model.spans(), model.events(), model.nesting());
     let mut calls: Vec<TimedCall> = Vec::new();
-    let mut places: Vec<Option<usize>> = vec![None; spans.len()];
+    let mut calls_of: Vec<Option<usize>> = vec![None; spans.len()];
     let wanted = |&&span: &&SpanId| {
         events.role(span).is_host() && spans.track(span) == track && spans.duration(span).0 >= 0
     };
     for &span in nesting.order().iter().filter(wanted) {
-        let name = trace.span_name(span);
-        let place = match events.role(span) {
-            Role::Python => python_place(name),
-            _ => Place { name: name.to_owned(), file: String::new(), line: 0, kind: FrameKind::Builtin },
+        let name = model.span_name(span);
+        let callee = match events.role(span) {
+            Role::Python => python_callee(name),
+            _ => Callee { name: name.to_owned(), file: String::new(), line: 0, kind: FrameKind::Builtin },
         };
-        let parent = nesting.parent(span).and_then(|outer| places[outer.index()]);
-        places[span.index()] = Some(calls.len());
-        calls.push(TimedCall { place, parent, begin: spans.time(span), time: spans.duration(span) });
+        let parent = nesting.parent(span).and_then(|outer| calls_of[outer.index()]);
+        calls_of[span.index()] = Some(calls.len());
+        calls.push(TimedCall { callee, parent, begin: spans.time(span), time: spans.duration(span) });
     }
     calls
 }
@@ -96,22 +94,22 @@ fn of_samples(trace: &Trace, track: TrackId) -> Vec<TimedCall> {
             stack => profile.stacks.frames(stack).collect(),
         };
         frames.reverse();
-        let places = frames.into_iter().map(|frame| {
+        let callees = frames.into_iter().map(|frame| {
             let row = profile.frames.row(frame);
             let (name, file) = (trace.str(row.name).to_owned(), trace.str(row.file).to_owned());
-            Place { name, file, line: row.first_line, kind: row.kind }
+            Callee { name, file, line: row.first_line, kind: row.kind }
         });
         // After a pause longer than the sample itself nothing is known to go on.
         let goes_on = begin.since(before) <= sample.weight;
         let mut same = goes_on;
         let mut depth = 0;
-        for place in places {
-            same = same && open.get(depth).is_some_and(|&call| calls[call].place == place);
+        for callee in callees {
+            same = same && open.get(depth).is_some_and(|&call| calls[call].callee == callee);
             if !same {
                 open.truncate(depth);
                 let parent = open.last().copied();
                 open.push(calls.len());
-                calls.push(TimedCall { place, parent, begin, time: Duration::ZERO });
+                calls.push(TimedCall { callee, parent, begin, time: Duration::ZERO });
             }
             depth += 1;
         }
@@ -148,11 +146,11 @@ mod tests {
             let (time, weight, state) = (Timestamp(time), Duration(10), SampleState::Running);
             builder.push_sample(SampleRow { time, track, stack: id, weight, state, gil: true });
         }
-        let trace = builder.finish();
-        let track = timed_threads(&trace)[0].track;
-        let seen: Vec<_> = time_order(&trace, track)
+        let model = Model::new(builder.finish());
+        let track = timed_threads(&model)[0].track;
+        let seen: Vec<_> = time_order(&model, track)
             .into_iter()
-            .map(|call| (call.place.name, call.parent, call.begin.0, call.time.0))
+            .map(|call| (call.callee.name, call.parent, call.begin.0, call.time.0))
             .collect();
         let row = |name: &str, parent, begin, time| (name.to_owned(), parent, begin, time);
         assert_eq!(

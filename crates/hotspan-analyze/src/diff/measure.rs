@@ -5,9 +5,8 @@
 use hashbrown::HashMap;
 use hotspan_store::{Duration, FrameKind, SpanId, Timestamp, Trace};
 
-use crate::averages::Modules;
-use crate::events::{Events, Role};
-use crate::nesting::Nesting;
+use crate::model::Model;
+use crate::model::events::Role;
 
 /// What a row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub enum By {
 
 /// One occurrence.
 pub(super) struct Fact {
-    /// A place in [`Measured::keys`].
+    /// An index into [`Measured::keys`].
     pub(super) key: usize,
     pub(super) at: Timestamp,
     pub(super) time: Duration,
@@ -45,16 +44,16 @@ pub(super) struct Measured {
 #[derive(Default)]
 struct Collector {
     keys: Vec<String>,
-    places: HashMap<String, usize>,
+    indices: HashMap<String, usize>,
     facts: Vec<Fact>,
 }
 
 impl Collector {
     fn add(&mut self, key: &str, at: Timestamp, time: Duration, calls: i64) {
-        let key = match self.places.get(key) {
-            Some(&place) => place,
+        let key = match self.indices.get(key) {
+            Some(&index) => index,
             None => {
-                self.places.insert(key.to_owned(), self.keys.len());
+                self.indices.insert(key.to_owned(), self.keys.len());
                 self.keys.push(key.to_owned());
                 self.keys.len() - 1
             }
@@ -67,12 +66,12 @@ impl Collector {
     }
 }
 
-pub(super) fn measure(trace: &Trace, by: By) -> Measured {
+pub(super) fn measure(model: &Model, by: By) -> Measured {
     match by {
-        By::Operator | By::Shape | By::Module => calls(trace, by),
-        By::Kernel => kernels(trace),
-        By::Function => functions(trace),
-        By::Line => lines(trace),
+        By::Operator | By::Shape | By::Module => calls(model, by),
+        By::Kernel => kernels(model),
+        By::Function => functions(model),
+        By::Line => lines(model),
     }
 }
 
@@ -85,8 +84,8 @@ fn kernels(trace: &Trace) -> Measured {
 }
 
 /// The time of each host span without what it encloses.
-fn self_times(trace: &Trace, nesting: &Nesting, counts: impl Fn(SpanId) -> bool) -> Vec<Duration> {
-    let spans = trace.spans();
+fn self_times(model: &Model, counts: impl Fn(SpanId) -> bool) -> Vec<Duration> {
+    let (spans, nesting) = (model.spans(), model.nesting());
     let mut times: Vec<Duration> = spans.ids().map(|span| spans.duration(span)).collect();
     let around = nesting.innermost(&counts);
     for &span in nesting.order().iter().filter(|&&span| counts(span)) {
@@ -97,56 +96,54 @@ fn self_times(trace: &Trace, nesting: &Nesting, counts: impl Fn(SpanId) -> bool)
     times
 }
 
-fn calls(trace: &Trace, by: By) -> Measured {
-    let events = Events::of(trace);
-    let nesting = Nesting::of(trace, &events);
-    let spans = trace.spans();
-    let is_call = |span: SpanId| matches!(events.role(span), Role::Operator | Role::Annotation);
-    let times = self_times(trace, &nesting, is_call);
-    let shapes = trace.arg("Input Dims");
-    let modules = (by == By::Module).then(|| Modules::of(trace, &events, &nesting));
+fn calls(model: &Model, by: By) -> Measured {
+    let (spans, events, nesting) = (model.spans(), model.events(), model.nesting());
+    let is_call = |span: SpanId| {
+        matches!(events.role(span), Role::Operator | Role::Annotation) && !events.is_async(span)
+    };
+    let times = self_times(model, is_call);
+    let shapes = model.input_dims();
+    let modules = (by == By::Module).then(|| model.modules());
     let mut collector = Collector::default();
     let mut key = String::new();
     for &span in nesting.order().iter().filter(|&&span| is_call(span)) {
         key.clear();
-        key.push_str(events.names.get(events.name(trace, span).key));
-        if let Some(modules) = &modules {
-            let module = modules.module(span).map_or("outside of modules", |module| trace.str(module));
+        key.push_str(model.name(span));
+        if let Some(modules) = modules {
+            let module = modules.module(span).map_or("outside of modules", |module| model.str(module));
             key.clear();
             key.push_str(module.strip_prefix("nn.Module: ").unwrap_or(module));
         } else if by == By::Shape
-            && let Some(shape) = shapes.text_id(spans.args(span))
+            && let Some(shape) = shapes.of(span)
         {
             key.push(' ');
-            key.push_str(trace.str(shape));
+            key.push_str(shape);
         }
         collector.add(&key, spans.time(span), times[span.index()], 1);
     }
     collector.finish("self CPU time")
 }
 
-fn functions(trace: &Trace) -> Measured {
-    let events = Events::of(trace);
-    let spans = trace.spans();
-    let is_python = |span: SpanId| events.role(span) == Role::Python;
+fn functions(model: &Model) -> Measured {
+    let spans = model.spans();
+    let is_python = |span: SpanId| model.role(span) == Role::Python;
     let mut collector = Collector::default();
     if spans.ids().any(is_python) {
-        let nesting = Nesting::of(trace, &events);
-        let times = self_times(trace, &nesting, is_python);
+        let times = self_times(model, is_python);
         for span in spans.ids().filter(|&span| is_python(span)) {
-            let name = without_address(trace.span_name(span));
+            let name = without_address(model.span_name(span));
             collector.add(&name, spans.time(span), times[span.index()], 1);
         }
         return collector.finish("self time of Python functions");
     }
-    if !trace.profile().samples.is_empty() {
-        return samples(trace, false);
+    if !model.profile().samples.is_empty() {
+        return samples(model, false);
     }
-    let profile = trace.profile();
+    let profile = model.profile();
     for row in profile.calls.rows().filter(|row| row.caller == hotspan_store::FrameId::NONE) {
         let frame = profile.frames.row(row.callee);
-        let key = format!("{} ({})", trace.str(frame.name), trace.str(frame.file));
-        collector.add(&key, trace.window().0, row.self_time, row.calls);
+        let key = format!("{} ({})", model.str(frame.name), model.str(frame.file));
+        collector.add(&key, model.window().0, row.self_time, row.calls);
     }
     collector.finish("self time of Python functions")
 }

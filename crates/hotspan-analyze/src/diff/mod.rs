@@ -8,10 +8,9 @@ mod noise;
 mod report;
 
 use hashbrown::HashMap;
-use hotspan_store::{Duration, Timestamp, Trace};
+use hotspan_store::{Duration, Timestamp};
 
-use crate::program_steps::program_steps;
-use crate::warm_up::warm_up;
+use crate::model::Model;
 
 pub use measure::By;
 pub use noise::Verdict;
@@ -71,11 +70,11 @@ pub struct Diff {
 
 /// Compares two traces.
 #[must_use]
-pub fn diff(before: &Trace, after: &Trace, by: By) -> Diff {
+pub fn diff(before: &Model, after: &Model, by: By) -> Diff {
     let (ranges_before, ranges_after) = (steady_steps(before), steady_steps(after));
     let has_steps = !ranges_before.is_empty() && !ranges_after.is_empty();
-    let whole = |trace: &Trace| {
-        let (begin, length) = trace.window();
+    let whole = |model: &Model| {
+        let (begin, length) = model.window();
         vec![(begin, begin.plus(length))]
     };
     let (ranges_before, ranges_after) =
@@ -110,9 +109,8 @@ pub fn diff(before: &Trace, after: &Trace, by: By) -> Diff {
 }
 
 /// The steps of a trace without warm-up.
-fn steady_steps(trace: &Trace) -> Vec<(Timestamp, Timestamp)> {
-    let steps = program_steps(trace).0;
-    steps[warm_up(&steps)..].iter().map(|step| (step.begin, step.begin.plus(step.duration))).collect()
+fn steady_steps(model: &Model) -> Vec<(Timestamp, Timestamp)> {
+    model.steps().steady().iter().map(|step| (step.begin, step.begin.plus(step.duration))).collect()
 }
 
 /// The times of one key in each step, and how often it occurs in all of them.
@@ -123,16 +121,16 @@ struct Row {
 
 fn by_step(measured: Measured, ranges: &[(Timestamp, Timestamp)]) -> HashMap<String, Row> {
     let mut rows: HashMap<String, Row> = HashMap::new();
-    let mut places: Vec<Option<Row>> = measured.keys.iter().map(|_| None).collect();
+    let mut by_key: Vec<Option<Row>> = measured.keys.iter().map(|_| None).collect();
     for fact in measured.facts {
         let after = ranges.partition_point(|&(begin, _)| begin <= fact.at);
         let Some(step) = after.checked_sub(1).filter(|&step| fact.at <= ranges[step].1) else { continue };
         let empty = || Row { times: vec![0; ranges.len()], calls: 0 };
-        let row = places[fact.key].get_or_insert_with(empty);
+        let row = by_key[fact.key].get_or_insert_with(empty);
         row.times[step] = row.times[step].saturating_add(fact.time.0);
         row.calls = row.calls.saturating_add(fact.calls);
     }
-    for (key, row) in measured.keys.into_iter().zip(places) {
+    for (key, row) in measured.keys.into_iter().zip(by_key) {
         if let Some(row) = row {
             rows.insert(key, row);
         }

@@ -3,10 +3,10 @@
 //! Masks are not subtracted, so a causal attention counts as a full one, as in the literature. The unfused variant is
 //! counted by the `bmm`s it calls.
 
-use super::shapes::{Inputs, product};
+use crate::model::inputs::{Inputs, product};
 
 /// The formula of a fused attention operator.
-pub(super) fn formula(operator: &str) -> Option<fn(&Inputs) -> Option<u64>> {
+pub(super) fn formula(operator: &str) -> Option<fn(&Inputs<'_>) -> Option<u64>> {
     Some(match operator {
         "aten::_scaled_dot_product_flash_attention"
         | "aten::_scaled_dot_product_flash_attention_for_cpu"
@@ -22,13 +22,13 @@ pub(super) fn formula(operator: &str) -> Option<fn(&Inputs) -> Option<u64>> {
     })
 }
 
-fn forward(inputs: &Inputs) -> Option<u64> {
+fn forward(inputs: &Inputs<'_>) -> Option<u64> {
     let sizes = Sizes::of(inputs.shape(0)?, inputs.shape(1)?, inputs.shape(2)?)?;
     sizes.product(sizes.key_width)?.checked_add(sizes.product(sizes.value_width)?)
 }
 
 /// Inputs begin with the gradient of the output.
-fn backward(inputs: &Inputs) -> Option<u64> {
+fn backward(inputs: &Inputs<'_>) -> Option<u64> {
     let sizes = Sizes::of(inputs.shape(1)?, inputs.shape(2)?, inputs.shape(3)?)?;
     // Scores again, gradient of queries and of keys; gradient of scores and of values.
     let keys = sizes.product(sizes.key_width)?.checked_mul(3)?;

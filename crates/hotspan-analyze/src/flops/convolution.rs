@@ -1,30 +1,30 @@
 //! Convolutions: `2 * batch * positions * kernel * channels in * channels out / groups`.
 
-use super::shapes::{Inputs, product};
+use crate::model::inputs::{Inputs, product};
 
 /// torch's rule for `aten::conv2d`: four dimensions, and padding given in numbers.
-pub(super) fn conv2d(inputs: &Inputs) -> Option<u64> {
+pub(super) fn conv2d(inputs: &Inputs<'_>) -> Option<u64> {
     (inputs.shape(0)?.len() == 4).then(|| forward(inputs)).flatten()
 }
 
 /// `conv1d`, `conv2d`, `conv3d`: input, weight, bias, stride, padding, dilation, groups.
-pub(super) fn forward(inputs: &Inputs) -> Option<u64> {
+pub(super) fn forward(inputs: &Inputs<'_>) -> Option<u64> {
     direct(inputs, 3, 4, 5, 6)
 }
 
 /// `conv_transpose*`: input, weight, bias, stride, padding, output padding, groups, dilation.
-pub(super) fn transposed(inputs: &Inputs) -> Option<u64> {
+pub(super) fn transposed(inputs: &Inputs<'_>) -> Option<u64> {
     scattered(inputs.shape(0)?, inputs.shape(1)?)
 }
 
 /// `convolution`: input, weight, bias, stride, padding, dilation, transposed, output padding, groups.
-pub(super) fn general(inputs: &Inputs) -> Option<u64> {
+pub(super) fn general(inputs: &Inputs<'_>) -> Option<u64> {
     if inputs.truth(6)? { transposed(inputs) } else { direct(inputs, 3, 4, 5, 8) }
 }
 
 /// `convolution_backward`: gradient, input, weight, bias sizes, stride, padding, dilation, transposed, output padding,
 /// groups, output mask. The gradients of input and weight cost as much as the forward pass each.
-pub(super) fn backward(inputs: &Inputs) -> Option<u64> {
+pub(super) fn backward(inputs: &Inputs<'_>) -> Option<u64> {
     let (gradient, input, weight) = (inputs.shape(0)?, inputs.shape(1)?, inputs.shape(2)?);
     let once = if inputs.truth(7)? { scattered(input, weight)? } else { scattered(gradient, weight)? };
     let mask = inputs.truths(10)?;
@@ -33,7 +33,7 @@ pub(super) fn backward(inputs: &Inputs) -> Option<u64> {
 }
 
 /// Each output position gathers a kernel's worth of inputs.
-fn direct(inputs: &Inputs, stride: usize, padding: usize, dilation: usize, groups: usize) -> Option<u64> {
+fn direct(inputs: &Inputs<'_>, stride: usize, padding: usize, dilation: usize, groups: usize) -> Option<u64> {
     let (input, weight) = (inputs.shape(0)?, inputs.shape(1)?);
     let (stride, padding, dilation) = (inputs.list(stride)?, inputs.list(padding)?, inputs.list(dilation)?);
     let groups = u64::try_from(inputs.int(groups)?).ok().filter(|&groups| groups > 0)?;

@@ -1,25 +1,25 @@
 //! Matrix products and elementwise operators. A multiplication and an addition are two operations.
 
-use super::shapes::{Inputs, product};
+use crate::model::inputs::{Inputs, product};
 
-pub(super) fn mm(inputs: &Inputs) -> Option<u64> {
+pub(super) fn mm(inputs: &Inputs<'_>) -> Option<u64> {
     matrix(inputs.shape(0)?, inputs.shape(1)?)
 }
 
-pub(super) fn addmm(inputs: &Inputs) -> Option<u64> {
+pub(super) fn addmm(inputs: &Inputs<'_>) -> Option<u64> {
     matrix(inputs.shape(1)?, inputs.shape(2)?)
 }
 
-pub(super) fn bmm(inputs: &Inputs) -> Option<u64> {
+pub(super) fn bmm(inputs: &Inputs<'_>) -> Option<u64> {
     batched(inputs.shape(0)?, inputs.shape(1)?)
 }
 
-pub(super) fn baddbmm(inputs: &Inputs) -> Option<u64> {
+pub(super) fn baddbmm(inputs: &Inputs<'_>) -> Option<u64> {
     batched(inputs.shape(1)?, inputs.shape(2)?)
 }
 
 /// One operation for each element of the first operand, as torch counts: broadcasting is left out.
-pub(super) fn elementwise(inputs: &Inputs) -> Option<u64> {
+pub(super) fn elementwise(inputs: &Inputs<'_>) -> Option<u64> {
     product(inputs.shape(0)?)
 }
 

@@ -10,19 +10,19 @@
 mod attention;
 mod convolution;
 mod matmul;
-pub mod shapes;
 
 use hashbrown::HashMap;
-use hotspan_store::{SpanId, StringId, Trace};
+use hotspan_store::{SpanId, StringId};
 
-use crate::events::{Events, Role};
-use crate::nesting::Nesting;
-use shapes::Inputs;
+use crate::model::Model;
+use crate::model::events::Role;
+use crate::model::inputs::Inputs;
+use crate::model::nesting::Nesting;
 
 /// How an operator is counted.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    formula: fn(&Inputs) -> Option<u64>,
+    formula: fn(&Inputs<'_>) -> Option<u64>,
     /// Whether torch counts it as well.
     known_to_torch: bool,
     /// Whether what it calls is the same work.
@@ -70,7 +70,7 @@ struct Mark {
 /// The floating point operations of every span.
 #[derive(Clone, Debug, Default)]
 pub struct Flops {
-    /// For each span, a place in `amounts`; empty when the trace has no shapes.
+    /// For each span, an index into `amounts`; empty when the trace has no shapes.
     amount_of: Vec<u32>,
     /// Amounts that occur; the first is none.
     amounts: Vec<u64>,
@@ -78,28 +78,26 @@ pub struct Flops {
 
 impl Flops {
     /// Counts what can be counted; nothing when shapes were not recorded.
-    #[must_use]
-    pub fn of(trace: &Trace, events: &Events, nesting: &Nesting) -> Self {
-        let (dims, concrete) = (trace.arg("Input Dims"), trace.arg("Concrete Inputs"));
-        if !dims.occurs() {
+    pub(crate) fn of(model: &Model, nesting: &Nesting) -> Self {
+        let (events, shapes, concrete) = (model.events(), model.shapes(), model.concrete_inputs());
+        if !shapes.is_recorded() {
             return Self::default();
         }
         let mut rules: HashMap<StringId, Option<Rule>> = HashMap::new();
-        let mut known: HashMap<(StringId, Option<StringId>, Option<StringId>), u32> = HashMap::new();
-        let mut flops = Self { amount_of: vec![0; trace.spans().len()], amounts: vec![0] };
-        let mut marks = vec![Mark::default(); trace.spans().len()];
+        let mut by_inputs: HashMap<(StringId, u32, u32), u32> = HashMap::new();
+        let mut flops = Self { amount_of: vec![0; model.spans().len()], amounts: vec![0] };
+        let mut marks = vec![Mark::default(); model.spans().len()];
         for &span in nesting.order() {
             if events.role(span) != Role::Operator || nesting.is_merged(span) {
                 continue;
             }
-            let name = events.name(trace, span).key;
+            let name = events.name(model, span).key;
             let Some(rule) = *rules.entry(name).or_insert_with(|| rule(events.names.get(name))) else {
                 continue;
             };
-            let args = trace.spans().args(span);
-            let key = (name, dims.text_id(args), concrete.text_id(args));
-            let amount = *known.entry(key).or_insert_with(|| {
-                let inputs = Inputs::read(dims.json(args).as_ref(), concrete.json(args).as_ref());
+            let key = (name, shapes.id(span), concrete.id(span));
+            let amount = *by_inputs.entry(key).or_insert_with(|| {
+                let inputs = Inputs::of(model, span);
                 match (rule.formula)(&inputs) {
                     Some(amount) if amount > 0 => {
                         flops.amounts.push(amount);
@@ -124,8 +122,8 @@ impl Flops {
     /// The operations of a span.
     #[must_use]
     pub fn of_span(&self, span: SpanId) -> u64 {
-        let place = self.amount_of.get(span.index()).copied().unwrap_or(0);
-        self.amounts.get(place as usize).copied().unwrap_or(0)
+        let index = self.amount_of.get(span.index()).copied().unwrap_or(0);
+        self.amounts.get(index as usize).copied().unwrap_or(0)
     }
 
     /// Drops what is counted by another operator: once from the inside out, once from the outside in.

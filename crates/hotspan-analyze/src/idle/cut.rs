@@ -1,14 +1,14 @@
 //! Cuts gaps into pieces.
 
-use hotspan_store::{Duration, SpanId, Timestamp, Trace};
+use hotspan_store::{Duration, SpanId, Timestamp};
 
-use crate::device_work::DeviceWork;
-use crate::host_activity::{HostActivity, HostKind};
 use crate::idle::{Cause, DeviceIdle, Gap, Piece};
 use crate::intervals::{Interval, Labelled, flatten};
-use crate::launch_calls::LaunchCalls;
-use crate::nesting::Innermost;
-use crate::runtime_calls::CallKind;
+use crate::model::Model;
+use crate::model::device_work::DeviceWork;
+use crate::model::host_activity::HostKind;
+use crate::model::nesting::Innermost;
+use crate::model::runtime_calls::CallKind;
 
 /// What is around host spans.
 pub(super) struct Around {
@@ -31,8 +31,8 @@ const RANKS: [Cause; 5] =
     [Cause::Copy, Cause::Synchronise, Cause::Allocator, Cause::Communication, Cause::DataLoader];
 
 /// What the threads that drive devices did, of that which explains a gap.
-pub(super) fn timeline(trace: &Trace, activity: &HostActivity) -> Vec<Labelled<Doing>> {
-    let spans = trace.spans();
+pub(super) fn timeline(model: &Model) -> Vec<Labelled<Doing>> {
+    let (spans, activity) = (model.spans(), model.host_activity());
     let explaining = spans.ids().filter_map(|span| {
         let cause = match activity.kind(span) {
             HostKind::DataLoader => Cause::DataLoader,
@@ -50,9 +50,7 @@ pub(super) fn timeline(trace: &Trace, activity: &HostActivity) -> Vec<Labelled<D
 }
 
 pub(super) struct Cutter<'a> {
-    pub(super) trace: &'a Trace,
-    pub(super) calls: &'a LaunchCalls,
-    pub(super) activity: &'a HostActivity,
+    pub(super) model: &'a Model,
     pub(super) around: &'a Around,
     pub(super) timeline: &'a [Labelled<Doing>],
 }
@@ -61,7 +59,7 @@ impl Cutter<'_> {
     pub(super) fn device(&self, device: &DeviceWork, window: Interval) -> DeviceIdle {
         let gaps = device.busy.gaps(window);
         let mut found = DeviceIdle {
-            device: device.index,
+            device: device.id,
             window,
             idle: gaps.length(),
             gaps: Vec::with_capacity(gaps.parts().len()),
@@ -79,10 +77,10 @@ impl Cutter<'_> {
     }
 
     fn gap(&self, gap: Interval, next: Option<SpanId>, found: &mut DeviceIdle) {
-        let spans = self.trace.spans();
+        let spans = self.model.spans();
         let first = found.pieces.len();
         let pieces = &mut found.pieces;
-        let call = next.and_then(|next| self.calls.call(next));
+        let call = next.and_then(|next| self.model.launch_calls().call(next));
         let operator = call.and_then(|call| self.around.operator.of(call));
         let python = call.and_then(|call| self.around.user_code.of(call).or(self.around.python.of(call)));
         let site = call.and_then(|call| self.around.site.of(call)).filter(|&site| {
@@ -106,7 +104,8 @@ impl Cutter<'_> {
         // `within` leaves a launch that is over before the gap empty and at the gap's beginning.
         let (called, returned) = (launch.begin.min(gap.end), launch.end.clamp(gap.begin, gap.end));
         self.host(Interval::new(gap.begin, called), late, culprit, &mut push);
-        let copies = call.is_some_and(|call| self.activity.kind(call) == HostKind::Call(CallKind::Copy));
+        let activity = self.model.host_activity();
+        let copies = call.is_some_and(|call| activity.kind(call) == HostKind::Call(CallKind::Copy));
         if copies {
             push(called, returned, Cause::Copy, call);
         } else {
@@ -131,7 +130,7 @@ impl Cutter<'_> {
         let blocked = opened.map(|piece| (RANKS[usize::from(piece.label.rank)], piece.label.span));
         let blocked = blocked.filter(|&(cause, _)| matches!(cause, Cause::Synchronise | Cause::Copy));
         let mut owed =
-            blocked.map_or(Duration::ZERO, |(_, span)| time.begin.since(self.trace.spans().time(span)));
+            blocked.map_or(Duration::ZERO, |(_, span)| time.begin.since(self.model.spans().time(span)));
         let mut rest = |begin: Timestamp, end: Timestamp, push: &mut dyn FnMut(_, _, _, _)| {
             let mut begin = begin;
             if let Some((cause, span)) = blocked.filter(|_| begin < end) {

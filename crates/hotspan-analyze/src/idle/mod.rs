@@ -11,16 +11,14 @@ mod report;
 
 use std::ops::Range;
 
-use hotspan_store::{ArgReader, Duration, SpanId, Trace};
+use hotspan_store::{Duration, SpanId};
 
-use crate::device_work::DeviceWork;
-use crate::events::{Events, Role};
-use crate::host_activity::HostActivity;
 use crate::intervals::Interval;
-use crate::launch_calls::LaunchCalls;
-use crate::nesting::Nesting;
-use crate::source::{file_and_line, is_users};
-use crate::steps::recording;
+use crate::model::Model;
+use crate::model::columns::Texts;
+use crate::model::device_work::DeviceId;
+use crate::model::events::Role;
+use crate::model::source::{file_and_line, is_users};
 
 pub use report::{causes, culprits, gaps};
 
@@ -121,8 +119,8 @@ pub struct Gap {
 /// The idle time of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceIdle {
-    /// The device's index.
-    pub device: i64,
+    /// Which device.
+    pub device: DeviceId,
     /// The time that was recorded.
     pub window: Interval,
     /// How much of it was idle.
@@ -149,41 +147,22 @@ impl DeviceIdle {
 }
 
 /// Finds every gap of every device and says why.
-#[must_use]
-pub fn idle(trace: &Trace) -> Vec<DeviceIdle> {
-    let devices = DeviceWork::of(trace);
+pub(crate) fn find(model: &Model) -> Vec<DeviceIdle> {
+    let (devices, events, nesting) = (model.device_work(), model.events(), model.nesting());
     if devices.is_empty() {
         return Vec::new();
     }
-    let calls = LaunchCalls::of(trace);
-    let activity = HostActivity::of(trace, &calls);
-    let events = Events::of(trace);
-    let nesting = Nesting::of(trace, &events);
-    idle_of(trace, &devices, &calls, &activity, &events, &nesting)
-}
-
-/// The same for those who have the parts already.
-#[must_use]
-pub fn idle_of(
-    trace: &Trace,
-    devices: &[DeviceWork],
-    calls: &LaunchCalls,
-    activity: &HostActivity,
-    events: &Events,
-    nesting: &Nesting,
-) -> Vec<DeviceIdle> {
     let is_python = |span: SpanId| events.role(span) == Role::Python;
-    let called_from = trace.arg("CallFrom");
+    let called_from = model.called_from();
     let around = cut::Around {
         operator: nesting.innermost(|span| matches!(events.role(span), Role::Operator | Role::Annotation)),
         python: nesting.innermost(is_python),
-        user_code: nesting.innermost(|span| is_python(span) && is_user_code(trace.span_name(span))),
-        site: nesting.innermost(|span| is_python(span) && call_site(trace, &called_from, span).is_some()),
+        user_code: nesting.innermost(|span| is_python(span) && is_user_code(model.span_name(span))),
+        site: nesting.innermost(|span| is_python(span) && call_site(&called_from, span).is_some()),
     };
-    let window = recording(trace, devices);
-    let timeline = cut::timeline(trace, activity);
-    let cutter = cut::Cutter { trace, calls, activity, around: &around, timeline: &timeline };
-    devices.iter().map(|device| cutter.device(device, window)).collect()
+    let timeline = cut::timeline(model);
+    let cutter = cut::Cutter { model, around: &around, timeline: &timeline };
+    devices.iter().map(|device| cutter.device(device, *model.recording())).collect()
 }
 
 /// Whether a Python function, as Kineto names it (`file.py(12): name`), is the user's own.
@@ -192,11 +171,6 @@ fn is_user_code(name: &str) -> bool {
 }
 
 /// The file and the line that a function was called from, where that is the user's own.
-fn call_site<'a>(
-    trace: &'a Trace,
-    called_from: &ArgReader<'a>,
-    function: SpanId,
-) -> Option<(&'a str, &'a str)> {
-    let site = trace.str(called_from.text_id(trace.spans().args(function))?);
-    site.rsplit_once(':').filter(|(file, _)| is_users(file))
+fn call_site<'m>(called_from: &Texts<'m>, function: SpanId) -> Option<(&'m str, &'m str)> {
+    called_from.of(function)?.rsplit_once(':').filter(|(file, _)| is_users(file))
 }

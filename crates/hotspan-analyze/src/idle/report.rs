@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
-use hotspan_store::{ArgReader, Duration, SpanId, StringId, Trace};
+use hotspan_store::{Duration, SpanId, StringId};
 
 use crate::idle::{Cause, DeviceIdle, Gap, Piece, call_site, is_user_code};
+use crate::model::Model;
+use crate::model::columns::Texts;
+use crate::model::device_work::DeviceId;
 use crate::report::{Cell, Column, Table};
 
 /// The idle time of all devices by cause; causes that do not occur are left out.
@@ -43,19 +46,19 @@ pub fn causes(idle: &[DeviceIdle]) -> Table {
 
 /// Who is behind idle time: causes with the operator or call, most time first.
 #[must_use]
-pub fn culprits(trace: &Trace, idle: &[DeviceIdle]) -> Table {
+pub fn culprits(model: &Model) -> Table {
     struct Row<'a> {
         total: Duration,
         pieces: u64,
         longest: Duration,
         longest_in: Option<&'a Gap>,
     }
-    let lines = PythonLines::of(trace);
-    let mut rows: HashMap<(i64, Cause, Option<StringId>), Row<'_>> = HashMap::new();
+    let (idle, lines) = (model.idle(), PythonLines::of(model));
+    let mut rows: HashMap<(DeviceId, Cause, Option<StringId>), Row<'_>> = HashMap::new();
     for device in idle {
         for gap in &device.gaps {
             for piece in &device.pieces[gap.pieces.clone()] {
-                let name = named(piece).map(|span| trace.spans().name(span));
+                let name = named(piece).map(|span| model.spans().name(span));
                 let length = piece.interval.length();
                 let row = rows.entry((device.device, piece.cause, name)).or_insert(Row {
                     total: Duration::ZERO,
@@ -74,7 +77,7 @@ pub fn culprits(trace: &Trace, idle: &[DeviceIdle]) -> Table {
     }
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_by_key(|((device, cause, name), row)| {
-        (std::cmp::Reverse(row.total), *device, *cause, name.map(|name| trace.str(name)))
+        (std::cmp::Reverse(row.total), *device, *cause, name.map(|name| model.str(name)))
     });
     let mut table = Table::new("Who kept the device waiting");
     table.columns = vec![
@@ -90,7 +93,7 @@ pub fn culprits(trace: &Trace, idle: &[DeviceIdle]) -> Table {
         table.add_row(vec![
             Cell::Text(device.to_string()),
             Cell::text(cause.key()),
-            name.map_or(Cell::Missing, |name| Cell::text(trace.str(name))),
+            name.map_or(Cell::Missing, |name| Cell::text(model.str(name))),
             Cell::Duration(row.total),
             Cell::Count(row.pieces),
             Cell::Duration(row.longest),
@@ -108,8 +111,8 @@ fn named(piece: &Piece) -> Option<SpanId> {
 
 /// The gaps of all devices, longest first; `limit` 0 gives all.
 #[must_use]
-pub fn gaps(trace: &Trace, idle: &[DeviceIdle], limit: usize) -> Table {
-    let lines = PythonLines::of(trace);
+pub fn gaps(model: &Model, limit: usize) -> Table {
+    let (idle, lines) = (model.idle(), PythonLines::of(model));
     let mut table = Table::new("Longest gaps");
     table.columns = vec![
         Column::text("device", "Device"),
@@ -125,7 +128,7 @@ pub fn gaps(trace: &Trace, idle: &[DeviceIdle], limit: usize) -> Table {
     let mut all: Vec<_> = all.collect();
     all.sort_by_key(|(_, gap)| (std::cmp::Reverse(gap.interval.length()), gap.interval.begin));
     let limit = if limit == 0 { all.len() } else { limit };
-    let name = |span: Option<SpanId>| span.map_or(Cell::Missing, |span| Cell::text(trace.span_name(span)));
+    let name = |span: Option<SpanId>| span.map_or(Cell::Missing, |span| Cell::text(model.span_name(span)));
     for (device, gap) in all.into_iter().take(limit) {
         let main = device.main_piece(gap);
         table.add_row(vec![
@@ -144,21 +147,21 @@ pub fn gaps(trace: &Trace, idle: &[DeviceIdle], limit: usize) -> Table {
 }
 
 /// Which line of Python launched late: that of the call, the function around it, or the stack that its operator recorded.
-struct PythonLines<'a> {
-    trace: &'a Trace,
-    stack: ArgReader<'a>,
-    called_from: ArgReader<'a>,
+struct PythonLines<'m> {
+    model: &'m Model,
+    stack: Texts<'m>,
+    called_from: Texts<'m>,
 }
 
-impl<'a> PythonLines<'a> {
-    fn of(trace: &'a Trace) -> Self {
-        Self { trace, stack: trace.arg("Call stack"), called_from: trace.arg("CallFrom") }
+impl<'m> PythonLines<'m> {
+    fn of(model: &'m Model) -> Self {
+        Self { model, stack: model.call_stack(), called_from: model.called_from() }
     }
 
-    fn of_gap(&self, gap: &Gap) -> Option<Cow<'a, str>> {
+    fn of_gap(&self, gap: &Gap) -> Option<Cow<'m, str>> {
         if let Some(function) = gap.python {
-            let name = self.trace.span_name(function);
-            let site = gap.site.and_then(|site| call_site(self.trace, &self.called_from, site));
+            let name = self.model.span_name(function);
+            let site = gap.site.and_then(|site| call_site(&self.called_from, site));
             // The name has the line that the function begins at.
             return Some(match (site, name.split_once("): ")) {
                 (Some((file, line)), Some((_, function))) => {
@@ -167,8 +170,8 @@ impl<'a> PythonLines<'a> {
                 _ => Cow::Borrowed(name),
             });
         }
-        let stack = self.stack.text_id(self.trace.spans().args(gap.operator?))?;
-        let entries = || self.trace.str(stack).split(';').filter(|entry| !entry.is_empty());
+        let stack = self.stack.of(gap.operator?)?;
+        let entries = || stack.split(';').filter(|entry| !entry.is_empty());
         entries().find(|entry| is_user_code(entry)).or_else(|| entries().next()).map(Cow::Borrowed)
     }
 }

@@ -1,10 +1,11 @@
 //! What cost most according to recorded calls: operators, ranges that the program marks, modules, kernels, recorded lines.
 
-use hotspan_store::{Duration, Trace};
+use hotspan_store::Duration;
 
 use crate::averages::{Average, GroupBy, KeyAverages};
 use crate::kernels::kernels;
 use crate::lines::line_table;
+use crate::model::Model;
 use crate::report::{Cell, Column, Table};
 
 /// Ranges that torch marks by itself; other sections are about them.
@@ -60,21 +61,21 @@ pub(super) fn ranges(averages: &KeyAverages, whole: Duration, limit: usize) -> O
 }
 
 /// `nn.Module`s, where calls of them were recorded.
-pub(super) fn modules(trace: &Trace, limit: usize) -> Option<Table> {
+pub(super) fn modules(model: &Model, limit: usize) -> Option<Table> {
     let is_module = |name: &str| name.starts_with("nn.Module: ");
-    if !trace.strings().iter().any(is_module) {
+    if !model.strings().iter().any(is_module) {
         return None;
     }
-    let by_module = KeyAverages::compute(trace, &GroupBy { module: true, ..GroupBy::default() });
+    let by_module = KeyAverages::compute(model, &GroupBy { module: true, ..GroupBy::default() });
     let mut sums: Vec<(String, Duration, Duration, u64)> = Vec::new();
     for row in &by_module.rows {
         let Some(module) = &row.module else { continue };
         let (cpu, device) = (row.self_cpu_time_total, row.self_device_time_total);
-        match sums.iter_mut().find(|(known, ..)| known == module) {
-            Some(known) => {
-                known.1 += cpu;
-                known.2 += device;
-                known.3 += row.count;
+        match sums.iter_mut().find(|(name, ..)| name == module) {
+            Some(sum) => {
+                sum.1 += cpu;
+                sum.2 += device;
+                sum.3 += row.count;
             }
             None => sums.push((module.clone(), cpu, device, row.count)),
         }
@@ -96,8 +97,8 @@ pub(super) fn modules(trace: &Trace, limit: usize) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-pub(super) fn device_work(trace: &Trace, limit: usize) -> Option<Table> {
-    let mut table = kernels(trace).report();
+pub(super) fn device_work(model: &Model, limit: usize) -> Option<Table> {
+    let mut table = kernels(model).report();
     table.rows.truncate(limit);
     "Kernels that cost most".clone_into(&mut table.title);
     keep(&mut table, &["name", "total", "share", "calls", "mean"]);
@@ -105,11 +106,11 @@ pub(super) fn device_work(trace: &Trace, limit: usize) -> Option<Table> {
 }
 
 /// Lines that were recorded one by one, most time first.
-pub(super) fn recorded_lines(trace: &Trace, limit: usize) -> Option<Table> {
-    if trace.profile().lines.is_empty() {
+pub(super) fn recorded_lines(model: &Model, limit: usize) -> Option<Table> {
+    if model.profile().lines.is_empty() {
         return None;
     }
-    let mut table = line_table(trace);
+    let mut table = line_table(model);
     let _ = table.sort_by("time").or_else(|_| table.sort_by("increment"));
     table.rows.truncate(limit);
     "Recorded lines that cost most".clone_into(&mut table.title);

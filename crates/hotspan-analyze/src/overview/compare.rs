@@ -5,13 +5,14 @@
 //! can miss by, a hundredth of the wall time, and the third by which the same work may differ on a busy machine.
 
 use hashbrown::HashMap;
-use hotspan_store::{Duration, StackId, Trace};
+use hotspan_store::{Duration, StackId};
 
 use crate::advice::{Selection, advise};
 use crate::diff::{By, Diff, DiffRow, Verdict, diff};
-use crate::overview::hot::{self, HotRow};
+use crate::model::Model;
+use crate::overview::hot::{self, HotRow, counted_samples};
 use crate::report::{Cell, Column, Table};
-use crate::wall_time::{Activity, WallTime, program_thread, wall_time};
+use crate::wall_time::{Activity, WallTime};
 
 /// A difference below this part of the wall time is noise.
 const LEAST_OF_WHOLE: i64 = 100;
@@ -39,7 +40,7 @@ pub struct HotChange {
     /// The function.
     pub name: String,
     /// Where it is.
-    pub place: String,
+    pub location: String,
     /// Its own time in the first run; of a line, with all it called.
     pub before: Duration,
     /// In the second.
@@ -73,25 +74,25 @@ pub struct Comparison {
 
 /// Compares two runs.
 #[must_use]
-pub fn compare(before: &Trace, after: &Trace) -> Comparison {
-    let walls = wall_time(before).zip(wall_time(after));
+pub fn compare(before: &Model, after: &Model) -> Comparison {
+    let walls = before.wall_time().as_ref().zip(after.wall_time().as_ref());
     let operators = diff(before, after, By::Operator);
     let step = operators.steps.map(|steps| (operators.total.clone(), steps));
-    let rules = |trace: &Trace| -> Vec<&'static str> {
-        advise(trace, &Selection::default()).findings.iter().map(|(rule, _)| rule.id).collect()
+    let rules = |model: &Model| -> Vec<&'static str> {
+        advise(model, &Selection::default()).findings.iter().map(|(rule, _)| rule.id).collect()
     };
     let (found_before, found_after) = (rules(before), rules(after));
     let only = |left: &[&'static str], right: &[&'static str]| -> Vec<&'static str> {
         left.iter().copied().filter(|rule| !right.contains(rule)).collect()
     };
-    let scales = walls.as_ref().map(|(before, after)| (Scale::of(before), Scale::of(after)));
+    let scales = walls.map(|(before, after)| (Scale::of(before), Scale::of(after)));
     let hot = |rows: HotRows| {
-        let of = |trace: &Trace| rows(trace, &hot::by_stack(trace, program_thread(trace)));
+        let of = |model: &Model| rows(model, &counted_samples(model));
         scales.map(|scales| hot_changes(of(before), of(after), scales)).unwrap_or_default()
     };
     Comparison {
-        wall_time: walls.as_ref().map(|(before, after)| (before.total, after.total)),
-        parts: walls.map(|(before, after)| parts(&before, &after)).unwrap_or_default(),
+        wall_time: walls.map(|(before, after)| (before.total, after.total)),
+        parts: walls.map(|(before, after)| parts(before, after)).unwrap_or_default(),
         step,
         functions: hot(hot::functions),
         lines: hot(hot::lines),
@@ -121,7 +122,7 @@ fn parts(before: &WallTime, after: &WallTime) -> Vec<PartChange> {
 }
 
 /// How functions or lines are found in a trace.
-type HotRows = fn(&Trace, &[(StackId, Duration)]) -> Vec<HotRow>;
+type HotRows = fn(&Model, &[(StackId, Duration)]) -> Vec<HotRow>;
 
 /// What a time of a run is judged by.
 #[derive(Clone, Copy, Debug)]
@@ -150,19 +151,19 @@ fn verdict(before: (Scale, Duration), after: (Scale, Duration)) -> Verdict {
 fn hot_changes(before: Vec<HotRow>, after: Vec<HotRow>, scales: (Scale, Scale)) -> Vec<HotChange> {
     let mut rows: HashMap<(String, String), (Duration, Duration)> = HashMap::new();
     for row in before {
-        rows.entry((row.name, row.place)).or_default().0 += row.own;
+        rows.entry((row.name, row.location)).or_default().0 += row.own;
     }
     for row in after {
-        rows.entry((row.name, row.place)).or_default().1 += row.own;
+        rows.entry((row.name, row.location)).or_default().1 += row.own;
     }
-    let change = |((name, place), (before, after))| {
+    let change = |((name, location), (before, after))| {
         let verdict = verdict((scales.0, before), (scales.1, after));
-        HotChange { name, place, before, after, verdict }
+        HotChange { name, location, before, after, verdict }
     };
     let mut changes: Vec<HotChange> = rows.into_iter().map(change).collect();
     changes.sort_by(|left, right| {
         let size = |row: &HotChange| (row.after - row.before).0.saturating_abs();
-        (size(right), &left.name, &left.place).cmp(&(size(left), &right.name, &right.place))
+        (size(right), &left.name, &left.location).cmp(&(size(left), &right.name, &right.location))
     });
     changes
 }
@@ -281,7 +282,7 @@ fn hot_table(title: &str, name: &str, rows: &[HotChange]) -> Option<Table> {
     for row in rows.iter().filter(|row| row.verdict == Verdict::Change).take(TOP) {
         let mut cells: Vec<Cell> =
             [row.before, row.after, row.after - row.before].map(Cell::Duration).to_vec();
-        cells.extend([percent(row.before, row.after), Cell::text(&row.name), Cell::text(&row.place)]);
+        cells.extend([percent(row.before, row.after), Cell::text(&row.name), Cell::text(&row.location)]);
         table.add_row(cells);
     }
     (!table.rows.is_empty()).then_some(table)
@@ -308,14 +309,10 @@ fn change_in_words(before: Duration, after: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wall_time::Part;
 
     fn wall(parts: &[(Activity, i64)], samples: u64) -> WallTime {
-        let parts: Vec<Part> = parts
-            .iter()
-            .map(|(activity, time)| Part { activity: activity.clone(), time: Duration(*time) })
-            .collect();
-        WallTime { total: parts.iter().map(|part| part.time).sum(), parts, samples }
+        let parts = parts.iter().map(|(activity, time)| (activity.clone(), Duration(*time)));
+        WallTime::of_parts(parts, samples)
     }
 
     #[test]

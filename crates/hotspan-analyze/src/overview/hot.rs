@@ -4,17 +4,21 @@
 //! processes count while they ran: most of them wait for work most of the time.
 
 use hashbrown::{HashMap, HashSet};
-use hotspan_store::{Duration, FrameId, FrameKind, FrameRow, SampleState, StackId, Trace, TrackId};
+use hotspan_store::{Duration, FrameId, FrameKind, FrameRow, SampleState, StackId, Trace};
 
 use crate::call_tree::is_library;
+use crate::model::Model;
 use crate::report::{Cell, Column, Table};
-use crate::wall_time::{RUN_KEY, is_importing, is_recorder, is_system_or_interpreter, package};
+use crate::wall_time::{
+    RUN_KEY, is_importing, is_recorder, is_system_or_interpreter, package, program_thread,
+};
 
 /// The name of the thread that records.
 const OWN_THREAD: &str = "hotspan";
 
 /// Time by stack, of those samples that count.
-pub(super) fn by_stack(trace: &Trace, main: Option<TrackId>) -> Vec<(StackId, Duration)> {
+pub(crate) fn counted_samples(trace: &Trace) -> Vec<(StackId, Duration)> {
+    let main = program_thread(trace);
     let ours: Vec<bool> = trace.tracks().iter().map(|track| is_ours(trace, track.name)).collect();
     let mut weights: HashMap<StackId, Duration> = HashMap::new();
     let profile = trace.profile();
@@ -40,7 +44,7 @@ pub(super) fn by_stack(trace: &Trace, main: Option<TrackId>) -> Vec<(StackId, Du
 
 /// The path of a library's file below the folder of libraries; other paths as they are.
 fn inside_library(file: &str) -> &str {
-    let installed = ["/site-packages/", "/dist-packages/"].iter().find_map(|place| file.split_once(place));
+    let installed = ["/site-packages/", "/dist-packages/"].iter().find_map(|folder| file.split_once(folder));
     let standard = || {
         let (_, rest) = file.split_once("/lib/python3")?;
         rest.split_once('/')
@@ -58,14 +62,14 @@ pub(super) fn is_ours(trace: &Trace, name: Option<hotspan_store::StringId>) -> b
 pub(super) struct HotRow {
     pub(super) name: String,
     /// File and line, or the package of native code.
-    pub(super) place: String,
+    pub(super) location: String,
     /// While it was innermost; for a line, with all it called.
     pub(super) own: Duration,
     pub(super) total: Duration,
 }
 
 /// Functions by their own time, outside of imports: those have a part of their own, and lines show which cost most.
-pub(super) fn functions(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
+pub(super) fn functions(trace: &Model, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
     let profile = trace.profile();
     // Frames that differ only in the line being executed are one function.
     let functions = profile.frames.firsts_by(|row| FrameRow { line: 0, ..row });
@@ -95,12 +99,12 @@ pub(super) fn functions(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<Ho
     let row = |(frame, (own, total)): (FrameId, (Duration, Duration))| {
         let row = profile.frames.row(frame);
         let file = trace.str(row.file);
-        let place = match row.kind {
+        let location = match row.kind {
             FrameKind::Python => format!("{}:{}", folder.shorten(inside_library(file)), row.first_line),
             FrameKind::Native => package(file),
             FrameKind::Builtin => "built-in".to_owned(),
         };
-        HotRow { name: trace.str(row.name).to_owned(), place, own, total }
+        HotRow { name: trace.str(row.name).to_owned(), location, own, total }
     };
     rows.into_iter().map(row).collect()
 }
@@ -132,7 +136,7 @@ impl ProgramFolder {
 }
 
 /// The innermost frame of a stack in a file of the program's own.
-pub(super) fn program_line(trace: &Trace, stack: StackId) -> Option<FrameId> {
+pub(crate) fn program_line(trace: &Trace, stack: StackId) -> Option<FrameId> {
     let profile = trace.profile();
     let is_users = |frame: &FrameId| {
         let row = profile.frames.row(*frame);
@@ -143,26 +147,25 @@ pub(super) fn program_line(trace: &Trace, stack: StackId) -> Option<FrameId> {
     profile.stacks.frames(stack).find(is_users)
 }
 
-/// Lines of the program's own files: the time of all they called is theirs.
-pub(super) fn lines(trace: &Trace, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
-    let profile = trace.profile();
-    let mut times: HashMap<(hotspan_store::StringId, u32), (Duration, FrameId)> = HashMap::new();
-    for &(stack, weight) in stacks {
-        if let Some(frame) = program_line(trace, stack) {
-            let row = profile.frames.row(frame);
-            times.entry((row.file, row.line)).or_insert((Duration::ZERO, frame)).0 += weight;
+/// Lines of the program's own files: the time of all library code they called is theirs.
+pub(super) fn lines(model: &Model, _: &[(StackId, Duration)]) -> Vec<HotRow> {
+    let folder = ProgramFolder::of(model);
+    let mut rows: Vec<HotRow> = Vec::new();
+    for (line, cost) in model.source_lines().iter().filter(|(_, cost)| cost.program > Duration::ZERO) {
+        let location = format!("{}:{}", folder.shorten(&line.file), line.line);
+        match rows.last_mut().filter(|last| last.location == location) {
+            // Functions that begin on one line share it.
+            Some(last) => last.own += cost.program,
+            None => rows.push(HotRow {
+                name: line.function.clone(),
+                location,
+                own: cost.program,
+                total: cost.program,
+            }),
         }
     }
-    let mut rows: Vec<_> = times.into_iter().collect();
-    rows.sort_unstable_by_key(|&((file, line), (time, _))| (std::cmp::Reverse(time), file, line));
-    let folder = ProgramFolder::of(trace);
-    let row = |((file, line), (time, frame)): ((hotspan_store::StringId, u32), (Duration, FrameId))| HotRow {
-        name: trace.str(profile.frames.row(frame).name).to_owned(),
-        place: format!("{}:{line}", folder.shorten(trace.str(file))),
-        own: time,
-        total: time,
-    };
-    rows.into_iter().map(row).collect()
+    rows.sort_by_key(|row| std::cmp::Reverse(row.own));
+    rows
 }
 
 /// Functions as a table. Their share is that of the wall time, which threads side by side may exceed.
@@ -181,7 +184,7 @@ pub(super) fn function_table(rows: &[HotRow], whole: Duration) -> Option<Table> 
             Cell::share(row.own, whole),
             Cell::Duration(row.total),
             Cell::text(&row.name),
-            Cell::text(&row.place),
+            Cell::text(&row.location),
         ]);
     }
     (!table.rows.is_empty()).then_some(table)
@@ -200,7 +203,7 @@ pub(super) fn line_table(rows: &[HotRow], whole: Duration) -> Option<Table> {
         table.add_row(vec![
             Cell::Duration(row.own),
             Cell::share(row.own, whole),
-            Cell::text(&row.place),
+            Cell::text(&row.location),
             Cell::text(&row.name),
         ]);
     }

@@ -13,10 +13,10 @@ const ROWS: usize = 6;
 /// Packages by the time of importing them: their own modules, and all that these import.
 pub(super) fn imports(trace: &Trace, main: Option<TrackId>, whole: Duration) -> Option<Table> {
     let mut times: HashMap<String, (Duration, Duration)> = HashMap::new();
-    let mut known: HashMap<StackId, Option<Vec<String>>> = HashMap::new();
+    let mut by_stack: HashMap<StackId, Option<Vec<String>>> = HashMap::new();
     let mut all = Duration::ZERO;
     for sample in trace.profile().samples.rows().filter(|row| Some(row.track) == main) {
-        let packages = known.entry(sample.stack).or_insert_with(|| imported(trace, sample.stack));
+        let packages = by_stack.entry(sample.stack).or_insert_with(|| imported(trace, sample.stack));
         let Some(packages) = packages else { continue };
         let weight = Duration(sample.weight.0.max(0));
         all += weight;
@@ -66,7 +66,7 @@ pub(super) fn imported(trace: &Trace, stack: StackId) -> Option<Vec<String>> {
 
 /// The package of a source file: what people write after `import`.
 fn package_of_module(file: &str) -> String {
-    let installed = ["/site-packages/", "/dist-packages/"].iter().find_map(|place| file.split_once(place));
+    let installed = ["/site-packages/", "/dist-packages/"].iter().find_map(|folder| file.split_once(folder));
     if let Some((_, inside)) = installed {
         return inside.split('/').next().unwrap_or(inside).trim_end_matches(".py").to_owned();
     }

@@ -4,15 +4,17 @@
 use hashbrown::HashMap;
 use hotspan_store::{Bytes, Duration, Ident, SampleRow, Timestamp, Trace};
 
-use crate::memory_timeline::memory_timeline;
+use crate::model::Model;
+use crate::model::memory_events::MemoryDevice;
 use crate::overview::hot::program_line;
 use crate::overview::imports::imported;
+use crate::process_memory::ProcessSeries;
 use crate::report::{Cell, Column, Table};
 
 /// How many of those who hold memory are named.
 const HOLDERS: usize = 3;
 
-pub(super) fn memory(trace: &Trace) -> Option<Table> {
+pub(super) fn memory(model: &Model) -> Option<Table> {
     let mut table = Table::new("Memory at its peak");
     table.columns = vec![
         Column::text("what", "What"),
@@ -20,14 +22,16 @@ pub(super) fn memory(trace: &Trace) -> Option<Table> {
         Column::duration("after", "After"),
         Column::text("holder", "Held by, or grown in"),
     ];
-    for peak in process_peaks(trace) {
-        let what = Cell::Text(format!("process {}", peak.process));
-        let grown = peak.grown.iter().take(HOLDERS).map(|(what, bytes)| format!("{what} ({bytes})"));
+    for process in &model.process_memory().processes {
+        let Some((time, bytes)) = process.peak_point() else { continue };
+        let what = Cell::Text(format!("process {}", process.pid));
+        let grown = growth(model, process, time);
+        let grown = grown.iter().take(HOLDERS).map(|(what, bytes)| format!("{what} ({bytes})"));
         let grown = grown.collect::<Vec<_>>().join(", ");
         let grown = if grown.is_empty() { Cell::Missing } else { Cell::Text(grown) };
-        table.add_row(vec![what, Cell::Bytes(peak.bytes), Cell::Duration(peak.after), grown]);
+        table.add_row(vec![what, Cell::Bytes(bytes), Cell::Duration(Duration(time.0)), grown]);
     }
-    for timeline in memory_timeline(trace) {
+    for timeline in model.memory_timeline() {
         let holders: Vec<String> = timeline
             .holders
             .iter()
@@ -37,10 +41,15 @@ pub(super) fn memory(trace: &Trace) -> Option<Table> {
                 format!("{operator} ({})", holder.bytes)
             })
             .collect();
-        let device = if timeline.device.kind == 0 {
-            "CPU tensors".to_owned()
-        } else {
-            format!("device {}", timeline.device.index)
+        let device = match timeline.device {
+            MemoryDevice { kind: 0, process: None, .. } => "CPU tensors".to_owned(),
+            MemoryDevice { kind: 0, process: Some(process), .. } => {
+                format!("CPU tensors (process {process})")
+            }
+            MemoryDevice { index, process: None, .. } => format!("device {index}"),
+            MemoryDevice { index, process: Some(process), .. } => {
+                format!("device {index} (process {process})")
+            }
         };
         table.add_row(vec![
             Cell::Text(device),
@@ -52,59 +61,17 @@ pub(super) fn memory(trace: &Trace) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// The most a process held.
-pub(super) struct Peak {
-    pub(super) process: String,
-    pub(super) bytes: Bytes,
-    pub(super) after: Duration,
-    /// What its main thread was doing while it grew to that, and by how much; most first.
-    grown: Vec<(String, Bytes)>,
-}
-
-pub(super) fn process_peaks(trace: &Trace) -> Vec<Peak> {
-    let mut peaks = Vec::new();
-    for (process, readings) in readings(trace) {
-        let most = readings.iter().max_by_key(|&&(time, bytes)| (bytes, std::cmp::Reverse(time)));
-        let Some(&(time, bytes)) = most else { continue };
-        let grown = growth(trace, process, &readings, time);
-        let process = process.display(trace.strings());
-        peaks.push(Peak { process, bytes, after: Duration(time.0), grown });
-    }
-    peaks
-}
-
-/// The memory of each process, in order of time.
-fn readings(trace: &Trace) -> Vec<(Ident, Vec<(Timestamp, Bytes)>)> {
-    let resident = trace.arg("resident bytes");
-    let mut processes: Vec<(Ident, Vec<(Timestamp, Bytes)>)> = Vec::new();
-    for row in trace.counters().events() {
-        let Some(bytes) = resident.int(row.args) else { continue };
-        let process = trace.process(trace.track(row.track).process).ident;
-        let reading = (row.time, Bytes(bytes));
-        match processes.iter_mut().find(|(known, _)| *known == process) {
-            Some((_, readings)) => readings.push(reading),
-            None => processes.push((process, vec![reading])),
-        }
-    }
-    processes.iter_mut().for_each(|(_, readings)| readings.sort_unstable());
-    processes
-}
-
 /// By how much a process grew until its peak, by what most samples of its main thread between two readings say it was doing.
-fn growth(
-    trace: &Trace,
-    process: Ident,
-    readings: &[(Timestamp, Bytes)],
-    peak: Timestamp,
-) -> Vec<(String, Bytes)> {
+fn growth(trace: &Trace, process: &ProcessSeries, peak: Timestamp) -> Vec<(String, Bytes)> {
+    let pid = Ident::Int(process.pid);
     let is_main = |row: &SampleRow| {
         let track = trace.track(row.track);
-        track.ident == process && trace.process(track.process).ident == process
+        track.ident == pid && trace.process(track.process).ident == pid
     };
     let mut samples: Vec<SampleRow> = trace.profile().samples.rows().filter(is_main).collect();
     samples.sort_unstable_by_key(|row| row.time);
     let mut grown: HashMap<String, i64> = HashMap::new();
-    for pair in readings.windows(2).take_while(|pair| pair[1].0 <= peak) {
+    for pair in process.points.windows(2).take_while(|pair| pair[1].0 <= peak) {
         let [(from, before), (to, after)] = [pair[0], pair[1]];
         if after <= before {
             continue;

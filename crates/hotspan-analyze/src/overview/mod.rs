@@ -14,14 +14,15 @@ mod processes;
 mod steps;
 mod waits;
 
-use hotspan_store::{Duration, LossCount, Severity, Trace};
+use hotspan_store::{Duration, LossCount, Severity};
 
 use crate::advice::{Advice, Selection, advise};
-use crate::averages::{GroupBy, KeyAverages};
+use crate::model::Model;
 use crate::report::{Cell, Column, Table};
-use crate::wall_time::{WallTime, program_thread, wall_time};
+use crate::wall_time::{WallTime, program_thread};
 
 pub use facts::{Cost, cost};
+pub(crate) use hot::{counted_samples, program_line};
 
 /// Rows of each list of what cost most.
 const TOP: usize = 10;
@@ -45,33 +46,31 @@ pub struct Overview {
 
 /// Sums up a program.
 #[must_use]
-pub fn overview(trace: &Trace) -> Overview {
-    let wall_time = wall_time(trace);
-    let main = program_thread(trace);
-    let whole = wall_time.as_ref().map_or(trace.window().1, |wall_time| wall_time.total);
-    let stacks = hot::by_stack(trace, main);
-    let averages = KeyAverages::compute(trace, &GroupBy::default());
+pub fn overview(model: &Model) -> Overview {
+    let main = program_thread(model);
+    let whole = model.wall();
+    let stacks = counted_samples(model);
     let sections = [
-        steps::steps(trace),
-        hot::line_table(top(&hot::lines(trace, &stacks)), whole),
-        hot::function_table(top(&hot::functions(trace, &stacks)), whole),
-        waits::waits(trace, main, whole),
-        imports::imports(trace, main, whole),
-        calls::recorded_lines(trace, TOP),
-        calls::ranges(&averages, whole, TOP),
-        calls::operators(&averages, TOP),
-        calls::modules(trace, TOP),
-        calls::device_work(trace, TOP),
-        memory::memory(trace),
-        processes::processes(trace, main),
+        steps::steps(model),
+        hot::line_table(top(&hot::lines(model, &stacks)), whole),
+        hot::function_table(top(&hot::functions(model, &stacks)), whole),
+        waits::waits(model, main, whole),
+        imports::imports(model, main, whole),
+        calls::recorded_lines(model, TOP),
+        calls::ranges(model.averages(), whole, TOP),
+        calls::operators(model.averages(), TOP),
+        calls::modules(model, TOP),
+        calls::device_work(model, TOP),
+        memory::memory(model),
+        processes::processes(model, main),
     ];
     Overview {
-        facts: facts::facts(trace),
-        cost: facts::cost(trace),
-        advice: advise(trace, &Selection::default()),
-        missing: missing(trace, wall_time.as_ref()),
+        facts: facts::facts(model),
+        cost: facts::cost(model),
+        advice: advise(model, &Selection::default()),
+        missing: missing(model),
         sections: sections.into_iter().flatten().collect(),
-        wall_time,
+        wall_time: model.wall_time().clone(),
     }
 }
 
@@ -79,9 +78,10 @@ fn top<T>(rows: &[T]) -> &[T] {
     &rows[..rows.len().min(TOP)]
 }
 
-fn missing(trace: &Trace, wall_time: Option<&WallTime>) -> Vec<String> {
+fn missing(model: &Model) -> Vec<String> {
+    let wall_time = model.wall_time().as_ref();
     let in_words = |loss: &LossCount| format!("{} ({} x {})", loss.loss.help(), loss.count, loss.loss.name());
-    let losses = trace.losses().counts().iter().filter(|loss| loss.loss.severity() > Severity::Note);
+    let losses = model.losses().counts().iter().filter(|loss| loss.loss.severity() > Severity::Note);
     let mut missing: Vec<String> = losses.map(in_words).collect();
     if wall_time.is_some_and(|wall_time| wall_time.samples == 0 && wall_time.total.0 > 1_000_000_000) {
         missing.push("no samples of the main thread: functions and lines are not known".to_owned());

@@ -3,8 +3,8 @@
 use hashbrown::HashMap;
 use hotspan_store::{Duration, Ident, ProcessId, SampleState, Timestamp, Trace, TrackId};
 
+use crate::model::Model;
 use crate::overview::hot::is_ours;
-use crate::overview::memory::process_peaks;
 use crate::report::{Cell, Column, Table};
 
 #[derive(Default)]
@@ -17,7 +17,8 @@ struct Sums {
 }
 
 /// `None` where there is but one process.
-pub(super) fn processes(trace: &Trace, main: Option<TrackId>) -> Option<Table> {
+pub(super) fn processes(model: &Model, main: Option<TrackId>) -> Option<Table> {
+    let trace: &Trace = model.trace();
     let profile = trace.profile();
     let mut sums: HashMap<ProcessId, Sums> = HashMap::new();
     let mut loader_stacks: HashMap<hotspan_store::StackId, bool> = HashMap::new();
@@ -47,7 +48,7 @@ pub(super) fn processes(trace: &Trace, main: Option<TrackId>) -> Option<Table> {
         return None;
     }
     let program = main.map(|main| trace.track(main).process);
-    let peaks = process_peaks(trace);
+    let peaks = &model.process_memory().processes;
     let mut rows: Vec<(ProcessId, Sums)> = sums.into_iter().collect();
     rows.sort_unstable_by_key(|(process, sums)| {
         (Some(*process) != program, std::cmp::Reverse(sums.running), *process)
@@ -71,7 +72,7 @@ pub(super) fn processes(trace: &Trace, main: Option<TrackId>) -> Option<Table> {
             Ident::Int(_) | Ident::Text(_) => "child",
         };
         let alive = sums.last.since(sums.first.unwrap_or(sums.last));
-        let peak = peaks.iter().find(|peak| peak.process == number);
+        let peak = peaks.iter().find(|peak| Ident::Int(peak.pid) == ident);
         table.add_row(vec![
             Cell::Text(number),
             Cell::text(what),
@@ -79,7 +80,7 @@ pub(super) fn processes(trace: &Trace, main: Option<TrackId>) -> Option<Table> {
             Cell::Duration(sums.running),
             Cell::share(sums.running, alive),
             Cell::Count(sums.threads.len() as u64),
-            peak.map_or(Cell::Missing, |peak| Cell::Bytes(peak.bytes)),
+            peak.map_or(Cell::Missing, |peak| Cell::Bytes(peak.peak())),
         ]);
     }
     Some(table)

@@ -1,13 +1,14 @@
 //! Steps: how long they take, the first told apart, since it warms caches up and compiles.
 
-use hotspan_store::{Duration, Trace};
+use hotspan_store::Duration;
 
-use crate::program_steps::{StepSource, program_steps};
+use crate::model::Model;
+use crate::model::steps::{ProgramSteps, StepSource};
 use crate::report::{Cell, Column, Table};
 
-pub(super) fn steps(trace: &Trace) -> Option<Table> {
-    let (steps, source) = program_steps(trace);
-    let (first, rest) = steps.split_first()?;
+pub(super) fn steps(model: &Model) -> Option<Table> {
+    let ProgramSteps { all, source, .. } = model.steps();
+    let (first, rest) = all.split_first()?;
     let mut table = Table::new(match source {
         StepSource::Optimizer => "Steps (of the optimizer)",
         StepSource::Marks | StepSource::Nothing => "Steps",

@@ -27,8 +27,8 @@ pub(super) fn waits(trace: &Trace, main: Option<TrackId>, whole: Duration) -> Op
         let call = calls.entry(sample.stack).or_insert_with(|| kernel_call_of_wait(trace, sample.stack));
         let Some(call) = call else { continue };
         let what = if call.is_empty() { kind.to_owned() } else { format!("{kind}: {call}") };
-        let place = place(trace, &folder, sample.stack);
-        *times.entry((what, place)).or_default() += Duration(sample.weight.0.max(0));
+        let line = line(trace, &folder, sample.stack);
+        *times.entry((what, line)).or_default() += Duration(sample.weight.0.max(0));
     }
     let all: Duration = times.values().copied().sum();
     if all.0 as f64 * 100.0 < whole.0 as f64 * LEAST {
@@ -55,7 +55,7 @@ pub(super) fn waits(trace: &Trace, main: Option<TrackId>, whole: Duration) -> Op
 }
 
 /// The line of the program, or the innermost Python function.
-fn place(trace: &Trace, folder: &ProgramFolder, stack: StackId) -> String {
+fn line(trace: &Trace, folder: &ProgramFolder, stack: StackId) -> String {
     let profile = trace.profile();
     let python = || {
         let mut frames = profile.stacks.frames(stack);

@@ -9,10 +9,11 @@ mod report;
 
 use std::collections::BTreeMap;
 
-use hotspan_store::{Duration, Trace};
+use hotspan_store::Duration;
 
-use crate::device_work::DeviceWork;
-use crate::steps::{DeviceStep, Exposed, recording};
+use crate::model::Model;
+use crate::model::device_work::DeviceWork;
+use crate::steps::{DeviceStep, Exposed};
 
 pub use collective::{Collective, CollectiveKey};
 
@@ -30,14 +31,12 @@ pub struct RankSummary {
 impl RankSummary {
     /// Sums up the trace of one rank.
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
-        let devices = DeviceWork::of(trace);
-        let window = recording(trace, &devices);
-        let within = |device: &DeviceWork| Exposed::of(device).within(window, None, device.index);
+    pub fn of(model: &Model) -> Self {
+        let within = |device: &DeviceWork| Exposed::of(device).within(*model.recording(), None, device.id);
         Self {
-            rank: trace.distributed().and_then(|distributed| distributed.rank),
-            devices: devices.iter().map(within).collect(),
-            collectives: collective::collectives(trace, &devices),
+            rank: model.distributed().and_then(|distributed| distributed.rank),
+            devices: model.device_work().iter().map(within).collect(),
+            collectives: collective::collectives(model),
         }
     }
 }
@@ -45,7 +44,7 @@ impl RankSummary {
 /// One rank among others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankRow {
-    /// The rank; its place among the files when the trace does not say.
+    /// The rank; its position among the files when the trace does not say.
     pub rank: i64,
     /// Its devices' time, the first device for ranks that have several.
     pub time: Option<DeviceStep>,
@@ -114,8 +113,8 @@ pub fn compare(summaries: &[RankSummary]) -> Ranks {
     let mut rows: Vec<RankRow> = summaries
         .iter()
         .enumerate()
-        .map(|(place, summary)| RankRow {
-            rank: summary.rank.unwrap_or(place as i64),
+        .map(|(index, summary)| RankRow {
+            rank: summary.rank.unwrap_or(index as i64),
             time: summary.devices.first().copied(),
             matched: 0,
             alone: 0,
@@ -125,9 +124,9 @@ pub fn compare(summaries: &[RankSummary]) -> Ranks {
         })
         .collect();
     let mut together: BTreeMap<&CollectiveKey, Vec<(usize, &Collective)>> = BTreeMap::new();
-    for (place, summary) in summaries.iter().enumerate() {
+    for (index, summary) in summaries.iter().enumerate() {
         for collective in &summary.collectives {
-            together.entry(&collective.key).or_default().push((place, collective));
+            together.entry(&collective.key).or_default().push((index, collective));
         }
     }
     let mut kinds: BTreeMap<(&str, &str), Kind> = BTreeMap::new();
@@ -148,11 +147,11 @@ pub fn compare(summaries: &[RankSummary]) -> Ranks {
         kind.group_size = kind.group_size.max(told.unwrap_or(members.len() as u64));
         kind.bytes = kind.bytes.zip(shortest.bytes).and_then(|(sum, bytes)| sum.checked_add(bytes));
         let mut longest = Duration::ZERO;
-        for &(place, member) in &members {
+        for &(index, member) in &members {
             let wait = member.time - transfer;
             longest = longest.max(wait);
             kind.wait += wait;
-            let row = &mut rows[place];
+            let row = &mut rows[index];
             row.matched += 1;
             row.wait += wait;
             row.transfer += transfer;
@@ -200,7 +199,7 @@ impl Kind {
             self.bytes.map(|bytes| bytes as f64 * if kind.contains("allgather") { size } else { 1.0 });
         let rate = message.filter(|_| self.transfer.0 > 0).map(|bytes| bytes / self.transfer.0 as f64);
         let last =
-            self.last.iter().enumerate().max_by_key(|&(place, &count)| (count, std::cmp::Reverse(place)));
+            self.last.iter().enumerate().max_by_key(|&(index, &count)| (count, std::cmp::Reverse(index)));
         CollectiveRow {
             kind: kind.to_owned(),
             group: group.to_owned(),
@@ -212,7 +211,7 @@ impl Kind {
             bytes: self.bytes,
             algorithm_rate: rate,
             bus_rate: rate.map(|rate| rate * bus_factor(kind, size)),
-            last: last.map(|(place, &count)| (rows[place].rank, count)),
+            last: last.map(|(index, &count)| (rows[index].rank, count)),
         }
     }
 }

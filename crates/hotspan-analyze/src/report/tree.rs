@@ -10,7 +10,7 @@ pub struct TreeRow {
     /// What it is.
     pub label: String,
     /// Where it is: a file and line, or empty.
-    pub place: String,
+    pub location: String,
     /// Its own time and that of all below it.
     pub total: Duration,
     /// Its own time.
@@ -55,7 +55,7 @@ mod tests {
         let row = |depth| TreeRow {
             depth,
             label: String::new(),
-            place: String::new(),
+            location: String::new(),
             total: Duration(0),
             own: Duration(0),
             share: 0.0,

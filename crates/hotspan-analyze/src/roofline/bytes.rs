@@ -1,20 +1,18 @@
 //! How many bytes an operator has to read and write at least: its inputs once, its outputs once.
 
-use serde_json::Value;
+use crate::model::inputs::product;
 
-use crate::flops::shapes::{InputShapes, product};
-
-/// The inputs of one operator: shapes and element sizes.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Tensors {
-    shapes: InputShapes,
-    sizes: Vec<u64>,
+/// The inputs of one operator: shapes and types.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tensors<'m> {
+    pub(super) shapes: &'m [Vec<i64>],
+    pub(super) dtypes: &'m [String],
 }
 
 /// Which shape the outputs have.
 #[derive(Clone, Copy, Debug)]
 enum Outputs {
-    /// `[m, k] x [k, n]`, the factors at these places.
+    /// `[m, k] x [k, n]`, the factors at these positions.
     Matrix(usize, usize),
     /// The same with a batch in front.
     Batched(usize, usize),
@@ -101,23 +99,13 @@ pub(crate) fn element_size(name: &str) -> Option<u64> {
     })
 }
 
-impl Tensors {
-    /// Reads `Input type` beside the shapes.
-    pub(super) fn read(shapes: InputShapes, types: Option<&Value>) -> Self {
-        let size = |kind: &Value| kind.as_str().and_then(element_size).unwrap_or(0);
-        let sizes = match types {
-            Some(Value::Array(types)) => types.iter().map(size).collect(),
-            _ => Vec::new(),
-        };
-        Self { shapes, sizes }
-    }
-
+impl Tensors<'_> {
     fn elements(&self, input: usize) -> Option<u64> {
         self.shapes.get(input).filter(|shape| !shape.is_empty()).and_then(product)
     }
 
     fn size(&self, input: usize) -> u64 {
-        self.sizes.get(input).copied().unwrap_or(0)
+        self.dtypes.get(input).and_then(|dtype| element_size(dtype)).unwrap_or(0)
     }
 
     fn input(&self, input: usize) -> u64 {
@@ -160,26 +148,25 @@ impl Tensors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::flops::shapes::shapes_of_json;
 
-    fn bytes(operator: &str, shapes: &Value, types: &Value, flops: u64) -> Option<u64> {
-        Tensors::read(shapes_of_json(shapes), Some(types)).bytes(operator, flops)
+    fn bytes(operator: &str, shapes: &[&[i64]], dtypes: &[&str], flops: u64) -> Option<u64> {
+        let shapes: Vec<Vec<i64>> = shapes.iter().map(|shape| shape.to_vec()).collect();
+        let dtypes: Vec<String> = dtypes.iter().map(|&dtype| dtype.to_owned()).collect();
+        Tensors { shapes: &shapes, dtypes: &dtypes }.bytes(operator, flops)
     }
 
     #[test]
     fn each_tensor_counts_once() {
         // 2x3 + 3x5 read, 2x5 written, 4 bytes each.
-        let float = json!(["float", "float"]);
-        assert_eq!(bytes("aten::mm", &json!([[2, 3], [3, 5]]), &float, 60), Some((6 + 15 + 10) * 4));
-        let half = json!(["c10::Half", "c10::Half", "Scalar"]);
-        assert_eq!(bytes("aten::add_", &json!([[4, 4], [4], []]), &half, 16), Some((16 + 4 + 16) * 2));
+        let float = ["float", "float"];
+        assert_eq!(bytes("aten::mm", &[&[2, 3], &[3, 5]], &float, 60), Some((6 + 15 + 10) * 4));
+        let half = ["c10::Half", "c10::Half", "Scalar"];
+        assert_eq!(bytes("aten::add_", &[&[4, 4], &[4], &[]], &half, 16), Some((16 + 4 + 16) * 2));
         // One image of 1x4x4 and two filters of 3x3: 2x2x2 results of 18 operations.
-        let shapes = json!([[1, 1, 4, 4], [2, 1, 3, 3]]);
+        let shapes: [&[i64]; 2] = [&[1, 1, 4, 4], &[2, 1, 3, 3]];
         assert_eq!(bytes("aten::conv2d", &shapes, &float, 2 * 4 * 18), Some((16 + 18 + 8) * 4));
-        assert_eq!(bytes("aten::mystery", &json!([[4]]), &float, 0), None);
-        assert_eq!(bytes("aten::relu", &json!([]), &json!([]), 0), None);
+        assert_eq!(bytes("aten::mystery", &[&[4]], &float, 0), None);
+        assert_eq!(bytes("aten::relu", &[], &[], 0), None);
     }
 }

@@ -9,15 +9,12 @@ mod peaks;
 mod report;
 
 use hashbrown::HashMap;
-use hotspan_store::{Duration, SpanId, StringId, Trace};
+use hotspan_store::{Duration, SpanId, StringId};
 
-use crate::device_work::{DeviceWork, WorkKind};
-use crate::events::{Events, Role};
 use crate::flops::Flops;
-use crate::flops::shapes::shapes_of_json;
-use crate::launches::Launches;
-use crate::nesting::Nesting;
-use crate::steps::recording;
+use crate::model::Model;
+use crate::model::device_work::{DeviceId, DeviceWork, WorkKind};
+use crate::model::events::Role;
 use crate::tensor_cores::uses_tensor_cores;
 
 use bytes::Tensors;
@@ -41,8 +38,8 @@ pub enum Bound {
 /// An operator, on one device and in one precision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RooflineRow {
-    /// The device's index.
-    pub device: i64,
+    /// Which device.
+    pub device: DeviceId,
     /// The operator.
     pub operator: String,
     /// What its numbers are made of; `None` when the trace does not say.
@@ -87,8 +84,8 @@ impl RooflineRow {
 /// How much of a device's peak was used over the whole recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlopsUtilisation {
-    /// The device's index.
-    pub device: i64,
+    /// Which device.
+    pub device: DeviceId,
     /// The device in the table of peaks; `None` when it is not there.
     pub peaks: Option<&'static str>,
     /// Operations of all operators that count.
@@ -131,38 +128,33 @@ struct Call {
 }
 
 /// An operator, its shapes, its types and its operations: calls of one signature are alike.
-type Signature = (StringId, Option<StringId>, Option<StringId>, u64);
+type Signature = (StringId, u32, u32, u64);
 
 /// The calls that are counted, and for each span the one it is part of.
 struct Calls {
     calls: Vec<Call>,
-    /// For each span, a place in `calls` plus one.
+    /// For each span, an index into `calls` plus one.
     of_span: Vec<u32>,
 }
 
 impl Calls {
-    fn of(trace: &Trace, events: &Events, nesting: &Nesting) -> Self {
-        let flops = Flops::of(trace, events, nesting);
-        let dims = trace.arg("Input Dims");
-        let types = [trace.arg("Input type"), trace.arg("Input Types")];
-        let mut known: HashMap<Signature, Option<Call>> = HashMap::new();
-        let mut found = Self { calls: Vec::new(), of_span: vec![0; trace.spans().len()] };
+    fn of(model: &Model) -> Self {
+        let (events, nesting) = (model.events(), model.nesting());
+        let (shapes, dtypes, flops) = (model.shapes(), model.dtypes(), Flops::of(model, nesting));
+        let mut signatures: HashMap<Signature, Option<Call>> = HashMap::new();
+        let mut found = Self { calls: Vec::new(), of_span: vec![0; model.spans().len()] };
         for &span in nesting.order() {
             let outer = nesting.parent(span).map_or(0, |parent| found.of_span[parent.index()]);
             found.of_span[span.index()] = outer;
             if outer != 0 || events.role(span) != Role::Operator {
                 continue;
             }
-            let args = trace.spans().args(span);
-            let (operator, amount) = (events.name(trace, span).key, flops.of_span(span));
-            let kinds = types.iter().find(|types| types.get(args).is_some()).unwrap_or(&types[0]);
-            let key = (operator, dims.text_id(args), kinds.text_id(args), amount);
-            let call = *known.entry(key).or_insert_with(|| {
-                let kinds = kinds.json(args);
-                let shapes = dims.json(args).as_ref().map(shapes_of_json).unwrap_or_default();
-                let tensors = Tensors::read(shapes, kinds.as_ref());
+            let (operator, amount) = (events.name(model, span).key, flops.of_span(span));
+            let key = (operator, shapes.id(span), dtypes.id(span), amount);
+            let call = *signatures.entry(key).or_insert_with(|| {
+                let tensors = Tensors { shapes: shapes.of_span(span), dtypes: dtypes.of_span(span) };
                 let bytes = tensors.bytes(events.names.get(operator), amount);
-                let precision = kinds.as_ref().and_then(precision);
+                let precision = precision(tensors.dtypes);
                 let counts = amount > 0 || bytes.is_some();
                 counts.then_some(Call { operator, precision, flops: amount, bytes: bytes.unwrap_or(0) })
             });
@@ -176,7 +168,7 @@ impl Calls {
 }
 
 /// The widest floating point type among the inputs.
-fn precision(types: &serde_json::Value) -> Option<Precision> {
+fn precision(dtypes: &[String]) -> Option<Precision> {
     let one = |name: &str| match name.strip_prefix("c10::").unwrap_or(name) {
         "double" => Some(Precision::Fp64),
         "float" => Some(Precision::Fp32),
@@ -185,26 +177,24 @@ fn precision(types: &serde_json::Value) -> Option<Precision> {
         _ => None,
     };
     // The order of precisions is from wide to narrow.
-    types.as_array()?.iter().filter_map(|name| one(name.as_str()?)).min()
+    dtypes.iter().filter_map(|name| one(name)).min()
 }
 
 /// Compares the operators of a trace with the best their devices could do.
 #[must_use]
-pub fn roofline(trace: &Trace, devices: &[DeviceWork], events: &Events, nesting: &Nesting) -> Roofline {
-    if !trace.arg("Input Dims").occurs() {
+pub fn roofline(model: &Model) -> Roofline {
+    if !model.shapes().is_recorded() {
         return Roofline::default();
     }
-    let calls = Calls::of(trace, events, nesting);
-    let launches = Launches::of(trace, events, nesting);
-    let window = recording(trace, devices).length();
+    let (calls, window) = (Calls::of(model), model.recording().length());
     let mut roofline = Roofline::default();
-    for device in devices {
+    for device in model.device_work() {
         let peaks = device.name.as_deref().and_then(peaks);
-        let (rows, covered) = of_device(trace, device, &calls, &launches, peaks.as_ref(), events);
+        let (rows, covered) = of_device(model, device, &calls, peaks.as_ref());
         let compute = device.work.iter().filter(|work| work.kind == WorkKind::Compute);
         let at_peak: Option<f64> = peaks.map(|_| rows.iter().filter_map(|row| row.flops_time).sum());
         roofline.devices.push(FlopsUtilisation {
-            device: device.index,
+            device: device.id,
             peaks: peaks.map(|peaks| peaks.name),
             flops: rows.iter().fold(0, |sum, row| sum.saturating_add(row.flops)),
             window,
@@ -220,12 +210,10 @@ pub fn roofline(trace: &Trace, devices: &[DeviceWork], events: &Events, nesting:
 }
 
 fn of_device(
-    trace: &Trace,
+    model: &Model,
     device: &DeviceWork,
     calls: &Calls,
-    launches: &Launches,
     peaks: Option<&Peaks>,
-    events: &Events,
 ) -> (Vec<RooflineRow>, Duration) {
     #[derive(Clone, Copy, Default)]
     struct Used {
@@ -233,7 +221,7 @@ fn of_device(
         kernels: u64,
         tensor_cores: bool,
     }
-    let owner = |span: SpanId| launches.owner(span).map_or(0, |owner| calls.of_span[owner.index()]);
+    let owner = |span: SpanId| model.launches().owner(span).map_or(0, |owner| calls.of_span[owner.index()]);
     let mut used: Vec<Used> = vec![Used::default(); calls.calls.len()];
     let mut covered = Duration::ZERO;
     let mut tensor: HashMap<StringId, bool> = HashMap::new();
@@ -243,23 +231,23 @@ fn of_device(
         else {
             continue;
         };
-        let name = trace.spans().name(work.span);
+        let name = model.spans().name(work.span);
         used.time += work.interval.length();
         used.kernels += 1;
-        used.tensor_cores |= *tensor.entry(name).or_insert_with(|| uses_tensor_cores(trace.str(name)));
+        used.tensor_cores |= *tensor.entry(name).or_insert_with(|| uses_tensor_cores(model.str(name)));
         covered += work.interval.length();
     }
     let mut rows: Vec<RooflineRow> = Vec::new();
-    let mut places: HashMap<(StringId, Option<Precision>), usize> = HashMap::new();
+    let mut by_operator: HashMap<(StringId, Option<Precision>), usize> = HashMap::new();
     for (call, used) in calls.calls.iter().zip(used).filter(|(_, used)| used.kernels > 0) {
         let precision = match call.precision {
             Some(Precision::Fp32) if used.tensor_cores => Some(Precision::Tf32),
             other => other,
         };
-        let place = *places.entry((call.operator, precision)).or_insert_with(|| {
+        let index = *by_operator.entry((call.operator, precision)).or_insert_with(|| {
             rows.push(RooflineRow {
-                device: device.index,
-                operator: events.names.get(call.operator).to_owned(),
+                device: device.id,
+                operator: model.events().names.get(call.operator).to_owned(),
                 precision,
                 calls: 0,
                 kernels: 0,
@@ -272,7 +260,7 @@ fn of_device(
             });
             rows.len() - 1
         });
-        let row = &mut rows[place];
+        let row = &mut rows[index];
         row.calls += 1;
         row.kernels += used.kernels;
         row.time += used.time;

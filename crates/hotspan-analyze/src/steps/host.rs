@@ -1,11 +1,12 @@
 //! The host's side of a step.
 
-use hotspan_store::{Duration, Timestamp, Trace};
+use hotspan_store::{Duration, Timestamp};
 
-use crate::host_activity::{HostActivity, HostKind};
 use crate::intervals::{Interval, Intervals};
-use crate::runtime_calls::CallKind;
-use crate::steps::StepWindow;
+use crate::model::Model;
+use crate::model::host_activity::HostKind;
+use crate::model::runtime_calls::CallKind;
+use crate::model::windows::StepWindow;
 
 /// The time of the host in one step; the parts add up to `time`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +33,8 @@ pub struct HostStep {
 
 /// Takes the steps apart. Operators and calls of all threads count; Python only of threads that drive a device or
 /// mark steps, since a thread that waits for something is in a Python function all the time.
-pub(super) fn host_steps(trace: &Trace, activity: &HostActivity, windows: &[StepWindow]) -> Vec<HostStep> {
-    let spans = trace.spans();
+pub(super) fn host_steps(model: &Model) -> Vec<HostStep> {
+    let (spans, activity) = (model.spans(), model.host_activity());
     let (mut loading, mut waiting, mut runtime) = (Vec::new(), Vec::new(), Vec::new());
     let (mut operators, mut python) = (Vec::new(), Vec::new());
     for span in spans.ids() {
@@ -73,5 +74,5 @@ pub(super) fn host_steps(trace: &Trace, activity: &HostActivity, windows: &[Step
             other: time - taken.length_within(window.host),
         }
     };
-    windows.iter().map(step).collect()
+    model.step_windows().iter().map(step).collect()
 }

@@ -7,25 +7,22 @@
 
 mod host;
 mod report;
-mod windows;
 
-use hotspan_store::{Duration, Timestamp, Trace};
+use hotspan_store::{Duration, Timestamp};
 
-use crate::device_work::DeviceWork;
-use crate::host_activity::HostActivity;
 use crate::intervals::{Interval, Intervals};
-use crate::launch_calls::LaunchCalls;
+use crate::model::Model;
+use crate::model::device_work::{DeviceId, DeviceWork};
 
 pub use host::HostStep;
-pub use windows::{StepWindow, recording, step_windows};
 
 /// The time of one device in one step: `compute + communication + copy + idle == time`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceStep {
     /// The step's number; `None` when the trace has no steps and the recording counts as one.
     pub step: Option<i64>,
-    /// The device's index.
-    pub device: i64,
+    /// Which device.
+    pub device: DeviceId,
     /// When the step begins for devices.
     pub begin: Timestamp,
     /// How long it takes.
@@ -71,7 +68,7 @@ impl Exposed {
 
     /// The time of the device in a window.
     #[must_use]
-    pub fn within(&self, window: Interval, step: Option<i64>, device: i64) -> DeviceStep {
+    pub fn within(&self, window: Interval, step: Option<i64>, device: DeviceId) -> DeviceStep {
         let compute = self.compute.length_within(window);
         let communication = self.communication.length_within(window);
         let copy = self.copy.length_within(window);
@@ -83,16 +80,13 @@ impl Exposed {
 
 /// Takes apart the steps of a trace; a trace without steps counts as one.
 #[must_use]
-pub fn steps(trace: &Trace) -> Steps {
-    let devices = DeviceWork::of(trace);
-    let calls = LaunchCalls::of(trace);
-    let activity = HostActivity::of(trace, &calls);
-    let windows = step_windows(trace, &devices, &calls);
+pub fn steps(model: &Model) -> Steps {
+    let (devices, windows) = (model.device_work(), model.step_windows());
     let exposed: Vec<Exposed> = devices.iter().map(Exposed::of).collect();
-    let mut steps = Steps { devices: Vec::new(), host: host::host_steps(trace, &activity, &windows) };
-    for window in &windows {
+    let mut steps = Steps { devices: Vec::new(), host: host::host_steps(model) };
+    for window in windows {
         for (device, exposed) in devices.iter().zip(&exposed) {
-            steps.devices.push(exposed.within(window.device, window.number, device.index));
+            steps.devices.push(exposed.within(window.device, window.number, device.id));
         }
     }
     steps

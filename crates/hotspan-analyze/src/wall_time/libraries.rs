@@ -133,7 +133,7 @@ fn is_interpreter(name: &str) -> bool {
 
 /// The Python package a library came with, or its own name.
 pub(crate) fn package(path: &str) -> String {
-    let inside = ["/site-packages/", "/dist-packages/"].iter().find_map(|place| path.split_once(place));
+    let inside = ["/site-packages/", "/dist-packages/"].iter().find_map(|folder| path.split_once(folder));
     if let Some((_, inside)) = inside {
         let first = inside.split('/').next().unwrap_or(inside);
         // What a wheel bundles lies beside the package: numpy.libs, pillow.libs.

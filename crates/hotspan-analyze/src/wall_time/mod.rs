@@ -13,6 +13,7 @@ mod paint;
 use hotspan_store::{Category, Duration, Ident, SampleRow, SampleState, Timestamp, Trace, TrackId};
 use serde_json::Value;
 
+use crate::model::Model;
 use crate::report::{Cell, Column, Table};
 use libraries::{Doing, doing};
 pub(crate) use libraries::{
@@ -23,6 +24,9 @@ use paint::Timeline;
 
 /// The metadata key under which a recording of a whole program says which thread and time it is about.
 pub const RUN_KEY: &str = "hotspan.run";
+
+/// The metadata key under which a stretch of a recording says which one it is, in nanoseconds of the whole.
+pub(crate) const RANGE_KEY: &str = "hotspan.range";
 
 /// What the program was doing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,20 +105,20 @@ pub struct WallTime {
     pub parts: Vec<Part>,
     /// How many samples of the main thread that rests on.
     pub samples: u64,
+    /// One activity for each moment.
+    timeline: Timeline,
 }
 
 /// Divides the wall time. `None`: the trace does not know of any.
-#[must_use]
-pub fn wall_time(trace: &Trace) -> Option<WallTime> {
-    let run = trace.metadata().value(RUN_KEY).unwrap_or(Value::Null);
-    let (begin, end) = window(trace, &run);
+pub(crate) fn find(model: &Model) -> Option<WallTime> {
+    let trace: &Trace = model.trace();
+    let run = run(trace);
+    let (begin, end) = window(trace);
+    let mut timeline = Timeline::new(begin, end, Activity::NotRecorded);
     let Some(main) = main_thread(trace, &run) else {
         // A program that ended before anything was recorded, or is not Python.
-        let total = end.since(begin);
-        let parts = vec![Part { activity: Activity::NotRecorded, time: total }];
-        return (total.0 > 0).then_some(WallTime { total, parts, samples: 0 });
+        return (end > begin).then(|| WallTime::new(timeline, 0));
     };
-    let mut timeline = Timeline::new(begin, end, Activity::NotRecorded);
     let lifetime = Lifetime::of(trace, &run);
     let program = lifetime.as_ref().and_then(Lifetime::program);
 
@@ -126,7 +130,7 @@ pub fn wall_time(trace: &Trace) -> Option<WallTime> {
     }
     paint_samples(trace, &samples, program, &mut timeline);
 
-    let spans = HostSpans::of(trace, main);
+    let spans = HostSpans::of(model, main);
     // Nothing is known of the time without samples but that it was not in an operator: that is Python.
     if let (true, Some((first, last))) = (samples.is_empty(), spans.extent()) {
         timeline.paint(&[(first, last)], |_| Some(Activity::Python));
@@ -144,19 +148,40 @@ pub fn wall_time(trace: &Trace) -> Option<WallTime> {
         }
     }
 
-    let mut parts: Vec<Part> =
-        timeline.totals().into_iter().map(|(activity, time)| Part { activity, time }).collect();
-    parts.sort_by(|left, right| (right.time, &left.activity).cmp(&(left.time, &right.activity)));
-    Some(WallTime { total: end.since(begin), parts, samples: samples.len() as u64 })
+    Some(WallTime::new(timeline, samples.len() as u64))
 }
 
-/// When the main thread was importing modules, as far as samples tell; in order of time.
-pub(crate) fn importing(trace: &Trace) -> Vec<(Timestamp, Timestamp)> {
-    let Some(main) = program_thread(trace) else { return Vec::new() };
-    let (first, length) = trace.window();
-    let mut timeline = Timeline::new(first, first.plus(length), Activity::NotRecorded);
-    paint_samples(trace, &samples_of(trace, main), None, &mut timeline);
-    timeline.when(&Activity::Importing)
+impl WallTime {
+    fn new(timeline: Timeline, samples: u64) -> Self {
+        let mut parts: Vec<Part> =
+            timeline.totals().into_iter().map(|(activity, time)| Part { activity, time }).collect();
+        parts.sort_by(|left, right| (right.time, &left.activity).cmp(&(left.time, &right.activity)));
+        Self { total: timeline.length(), parts, samples, timeline }
+    }
+
+    /// What takes these times one after the other.
+    #[cfg(test)]
+    pub(crate) fn of_parts(parts: impl Iterator<Item = (Activity, Duration)>, samples: u64) -> Self {
+        let parts: Vec<(Activity, Duration)> = parts.collect();
+        let end = Timestamp(parts.iter().map(|(_, time)| time.0).sum());
+        let mut timeline = Timeline::new(Timestamp(0), end, Activity::NotRecorded);
+        let mut begin = Timestamp(0);
+        for (activity, time) in parts {
+            timeline.paint(&[(begin, begin.plus(time))], |_| Some(activity.clone()));
+            begin = begin.plus(time);
+        }
+        Self::new(timeline, samples)
+    }
+
+    /// When the program was doing something, in order of time.
+    #[must_use]
+    pub fn when(&self, activity: &Activity) -> Vec<(Timestamp, Timestamp)> {
+        self.timeline.when(activity)
+    }
+}
+
+fn run(trace: &Trace) -> Value {
+    trace.metadata().value(RUN_KEY).unwrap_or(Value::Null)
 }
 
 fn samples_of(trace: &Trace, track: TrackId) -> Vec<SampleRow> {
@@ -168,7 +193,7 @@ fn samples_of(trace: &Trace, track: TrackId) -> Vec<SampleRow> {
 
 /// The thread that the wall time is about.
 pub(crate) fn program_thread(trace: &Trace) -> Option<TrackId> {
-    main_thread(trace, &trace.metadata().value(RUN_KEY).unwrap_or(Value::Null))
+    main_thread(trace, &run(trace))
 }
 
 /// The thread the report is about: the one the recording names, or the one with the most samples, or spans.
@@ -193,19 +218,27 @@ fn main_thread(trace: &Trace, run: &Value) -> Option<TrackId> {
     })
 }
 
-fn window(trace: &Trace, run: &Value) -> (Timestamp, Timestamp) {
+/// The time that everything is a share of: from the first moment of the program to the last where the recording knows them,
+/// else from the first event to the last; of a stretch of a recording only that.
+pub(crate) fn window(trace: &Trace) -> (Timestamp, Timestamp) {
+    let (run, origin) = (run(trace), trace.clock().unix_origin());
     let (first, length) = trace.window();
-    let origin = trace.clock().unix_origin();
     let moment = |key: &str| Some(Timestamp(run.get(key)?.as_i64()?.saturating_sub(origin?)));
-    let begin = moment("start_unix_ns").unwrap_or(first);
-    let end = moment("end_unix_ns").unwrap_or_else(|| first.plus(length));
+    let mut begin = moment("start_unix_ns").unwrap_or(first);
+    let mut end = moment("end_unix_ns").unwrap_or_else(|| first.plus(length));
+    let range = trace.metadata().value(RANGE_KEY);
+    if let Some([from, to]) =
+        range.as_ref().and_then(|range| serde_json::from_value::<[i64; 2]>(range.clone()).ok())
+    {
+        (begin, end) = (begin.max(Timestamp(from)), end.min(Timestamp(to)));
+    }
     (begin, end.max(begin))
 }
 
 /// Each sample answers for the time half-way to its neighbours; the outermost for as long as they stand for, or up to the
 /// limits of the program where these are known.
 fn paint_samples(trace: &Trace, samples: &[SampleRow], program: Option<Interval>, timeline: &mut Timeline) {
-    let mut known = hashbrown::HashMap::new();
+    let mut by_stack = hashbrown::HashMap::new();
     for (index, sample) in samples.iter().enumerate() {
         let half = Duration(sample.weight.0.max(0) / 2);
         let middle =
@@ -215,7 +248,7 @@ fn paint_samples(trace: &Trace, samples: &[SampleRow], program: Option<Interval>
         let begin = before.or(program.map(|(begin, _)| begin));
         let begin = begin.unwrap_or(Timestamp(sample.time.0.saturating_sub(half.0)));
         let end = after.or(program.map(|(_, end)| end)).unwrap_or(sample.time.plus(half));
-        let doing = known.entry(sample.stack).or_insert_with(|| doing(trace, sample.stack));
+        let doing = by_stack.entry(sample.stack).or_insert_with(|| doing(trace, sample.stack));
         let activity = match (sample.state, &*doing) {
             (_, Doing::Profiling) => Activity::Profiler,
             (_, Doing::Importing) => Activity::Importing,
@@ -248,18 +281,19 @@ struct HostSpans {
 }
 
 impl HostSpans {
-    fn of(trace: &Trace, main: TrackId) -> Self {
-        let process = trace.track(main).process;
-        let spans = trace.spans();
+    fn of(model: &Model, main: TrackId) -> Self {
+        let process = model.track(main).process;
+        let (spans, events) = (model.spans(), model.events());
         let mut found = Self::default();
-        for span in spans.ids() {
+        // Nobody is in a range that goes on by itself.
+        for span in spans.ids().filter(|&span| !events.is_async(span)) {
             let track = spans.track(span);
             let here = track == main;
-            if !here && trace.track(track).process != process {
+            if !here && model.track(track).process != process {
                 continue;
             }
-            let name = trace.span_name(span);
-            let list = match trace.span_category(span) {
+            let name = model.span_name(span);
+            let list = match model.span_category(span) {
                 Category::Operator if here => &mut found.operators,
                 Category::Operator => &mut found.elsewhere,
                 Category::Runtime | Category::Driver if here && name.contains("Synchronize") => {

@@ -5,7 +5,7 @@ use hotspan_store::{Duration, Timestamp};
 use super::{Activity, Interval};
 
 /// What a thread did, without gaps or overlaps.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Timeline {
     /// Where each stretch begins, in order; it ends where the next begins.
     stretches: Vec<(Timestamp, Activity)>,
@@ -15,6 +15,11 @@ pub(super) struct Timeline {
 impl Timeline {
     pub(super) fn new(begin: Timestamp, end: Timestamp, activity: Activity) -> Self {
         Self { stretches: vec![(begin, activity)], end }
+    }
+
+    /// From its beginning to its end.
+    pub(super) fn length(&self) -> Duration {
+        self.stretches.first().map_or(Duration::ZERO, |(begin, _)| self.end.since(*begin))
     }
 
     /// Repaints the intervals, which are in order and apart. `repaint` is asked about each stretch under them and may leave

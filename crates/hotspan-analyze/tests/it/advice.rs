@@ -1,10 +1,11 @@
 //! Advice and comparisons on traces that no program records: hostile ones, and ones with samples.
 
+use hotspan_analyze::Model;
 use hotspan_analyze::advice::{Finding, RULES, Selection, advise};
 use hotspan_analyze::diff::{By, Verdict, diff};
 use hotspan_store::{
     Duration, EventRow, FrameKind, FrameRow, Ident, SampleRow, SampleState, SpanRow, StackId, Timestamp,
-    Trace, TraceBuilder, TrackId,
+    TraceBuilder, TrackId,
 };
 use serde_json::json;
 
@@ -70,9 +71,9 @@ fn absurd_traces_do_not_panic() {
         let name = format!("ProfilerStep#{}", if step == 3 { i64::MAX } else { step });
         events.push(span("user_annotation", &name, step - 4, i64::MAX, 1, &json!({})));
     }
-    let trace = kineto::trace(&events);
+    let trace = kineto::model(&events);
     let _ = advise(&trace, &Selection::default());
-    let empty = kineto::trace(&[]);
+    let empty = kineto::model(&[]);
     assert!(advise(&empty, &Selection::default()).findings.is_empty());
     for by in WAYS {
         for (before, after) in [(&trace, &trace), (&trace, &empty), (&empty, &trace), (&empty, &empty)] {
@@ -86,13 +87,13 @@ fn ten_thousand_levels_end_in_time() {
     let names = ["aten::mm", "aten::_local_scalar_dense", "aten::copy_", "aten::contiguous", "aten::softmax"];
     let deep: Vec<_> =
         (0..10_000).map(|level| operator(names[level % 5], level as i64, 40_000 - level as i64, 1)).collect();
-    let trace = kineto::trace(&deep);
+    let trace = kineto::model(&deep);
     let _ = advise(&trace, &Selection::default());
     assert_eq!(diff(&trace, &trace, By::Operator).total.change(), Duration::ZERO);
 }
 
 /// A thread that calls `.numpy()` at 0 and `from_numpy` at 1 ms, with a sample of NumPy every 100 us between.
-fn sampled(line: u32, file: &str) -> Trace {
+fn sampled(line: u32, file: &str) -> Model {
     let mut builder = TraceBuilder::new();
     let track = builder.track(Ident::Int(1), Ident::Int(1));
     for (name, begin, duration) in
@@ -121,7 +122,7 @@ fn sampled(line: u32, file: &str) -> Trace {
             gil: true,
         });
     }
-    builder.finish()
+    builder.finish().into()
 }
 
 fn push(builder: &mut TraceBuilder, track: TrackId, name: &str, begin: i64, duration: i64, category: &str) {
@@ -130,7 +131,7 @@ fn push(builder: &mut TraceBuilder, track: TrackId, name: &str, begin: i64, dura
     builder.push_span(SpanRow { event, duration: Duration(duration) });
 }
 
-fn found(trace: &Trace, rule: &str) -> Option<Finding> {
+fn found(trace: &Model, rule: &str) -> Option<Finding> {
     let mut findings = advise(trace, &Selection::default()).findings;
     let place = findings.iter().position(|(known, _)| known.id == rule)?;
     Some(findings.swap_remove(place).1)

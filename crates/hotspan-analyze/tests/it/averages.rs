@@ -1,12 +1,12 @@
 //! Rows: grouping, Python functions, memory by thread, stacks, distributions.
 
+use hotspan_analyze::Model;
 use hotspan_analyze::{Average, GroupBy, KeyAverages, RecordScope};
-use hotspan_store::Trace;
 use serde_json::json;
 
 use crate::kineto::{self, golden_step, memory, operator, span};
 
-fn rows(trace: &Trace, group_by: &GroupBy) -> Vec<Average> {
+fn rows(trace: &Model, group_by: &GroupBy) -> Vec<Average> {
     KeyAverages::compute(trace, group_by).rows
 }
 
@@ -20,7 +20,7 @@ fn row<'a>(rows: &'a [Average], key: &str) -> &'a Average {
 #[test]
 fn python_functions_are_rows_only_when_asked_but_always_in_the_tree() {
     let none = json!({});
-    let trace = kineto::trace(&[
+    let trace = kineto::model(&[
         span("user_annotation", "train", 0, 100, 1, &none),
         span("python_function", "train.py(3): step", 10, 90, 1, &none),
         span("cpu_op", "aten::mm", 20, 50, 1, &none),
@@ -36,7 +36,7 @@ fn python_functions_are_rows_only_when_asked_but_always_in_the_tree() {
 /// torch charges both operators with both allocations, because they overlap in time.
 #[test]
 fn memory_belongs_to_its_own_thread() {
-    let trace = kineto::trace(&[
+    let trace = kineto::model(&[
         operator("left", 0, 100, 1),
         operator("inner", 10, 50, 1),
         operator("right", 0, 100, 2),
@@ -100,7 +100,7 @@ fn stacks_and_modules_come_from_python_functions_when_none_were_recorded() {
     events.push(span("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 500, 600, 2, &node));
     events.push(span("cpu_op", "AddmmBackward0", 510, 590, 2, &node));
     events.push(span("cpu_op", "aten::mm", 520, 580, 2, &none));
-    let trace = kineto::trace(&events);
+    let trace = kineto::model(&events);
     let stacks = rows(&trace, &GroupBy { stack_depth: 2, ..GroupBy::default() });
     let expected = ["torch/nn/modules/linear.py(1): forward", "nn.Module: Linear_0"];
     for key in ["aten::addmm", "AddmmBackward0", "aten::mm"] {
@@ -115,7 +115,7 @@ fn stacks_and_modules_come_from_python_functions_when_none_were_recorded() {
 #[test]
 fn lists_of_tensors_have_no_shape_in_tables() {
     let shapes = |dims| span("cpu_op", "aten::cat", 0, 10, 1, &json!({ "Input Dims": dims }));
-    let trace = kineto::trace(&[shapes(json!([[[3, 4], [5, 4]], []])), shapes(json!([[[1, 4]], []]))]);
+    let trace = kineto::model(&[shapes(json!([[[3, 4], [5, 4]], []])), shapes(json!([[[1, 4]], []]))]);
     let rows = rows(&trace, &GroupBy { input_shapes: true, ..GroupBy::default() });
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].input_shapes, Some(vec![vec![], vec![]]));
@@ -124,7 +124,7 @@ fn lists_of_tensors_have_no_shape_in_tables() {
 #[test]
 fn calls_are_distributed() {
     let calls: Vec<_> = (1..=100).map(|call| operator("op", call * 1000, call * 1000 + call, 1)).collect();
-    let rows = rows(&kineto::trace(&calls), &GroupBy::default());
+    let rows = rows(&kineto::model(&calls), &GroupBy::default());
     let calls = rows[0].calls;
     assert_eq!((calls.min.0, calls.p50.0, calls.p99.0, calls.max.0), (1, 50, 99, 100));
 }

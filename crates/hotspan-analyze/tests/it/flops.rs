@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::kineto::{self, span};
 
 fn flops(events: &[Value]) -> Vec<(String, u64)> {
-    let averages = KeyAverages::compute(&kineto::trace(events), &GroupBy::default());
+    let averages = KeyAverages::compute(&kineto::model(events), &GroupBy::default());
     averages.rows.into_iter().map(|row| (row.key, row.flops)).collect()
 }
 

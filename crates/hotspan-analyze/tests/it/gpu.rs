@@ -1,11 +1,12 @@
 //! Utilisation, launches, copies, streams and rooflines of small traces; times in nanoseconds unless said otherwise.
 
+use hotspan_analyze::Model;
 use hotspan_analyze::copies::copies;
 use hotspan_analyze::gpu::gpu;
 use hotspan_analyze::roofline::Bound;
 use hotspan_analyze::streams::streams;
 use hotspan_analyze::{Cell, kernels};
-use hotspan_store::{Bytes, Duration, Trace};
+use hotspan_store::{Bytes, Duration};
 use serde_json::{Value, json};
 
 use crate::kineto::{self, operator, span};
@@ -24,7 +25,7 @@ fn kernel(number: i64, begin: i64, end: i64, args: &Value) -> Value {
 #[test]
 fn launches_count_per_call_and_a_graph_is_one() {
     let none = json!({});
-    let trace = kineto::trace(&[
+    let trace = kineto::model(&[
         call("cudaLaunchKernel", 1, 0, 10),
         // Begins 5 after its call, runs 4: shorter than the call by 6.
         kernel(1, 15, 19, &none),
@@ -49,7 +50,7 @@ fn utilisation_is_of_the_recording() {
     let args = |blocks: f64, occupancy: f64| json!({"blocks per SM": blocks, "est. achieved occupancy %": occupancy});
     let mut tensor = kernel(2, 50, 100, &args(2.0, 20.0));
     tensor["name"] = json!("sm80_xmma_gemm_bf16");
-    let trace = kineto::trace(&[
+    let trace = kineto::model(&[
         operator("aten::mm", 0, 200, 1),
         // Half of the multiprocessors for 50, all of them for 50, of 200.
         kernel(1, 0, 50, &args(0.5, 40.0)),
@@ -70,7 +71,7 @@ fn copies_by_kind_and_memory() {
     let copy = |name: &str, begin: i64, end: i64, bytes: i64| {
         span("gpu_memcpy", name, begin, end, 7, &json!({"bytes": bytes}))
     };
-    let trace = kineto::trace(&[
+    let trace = kineto::model(&[
         copy("Memcpy HtoD (Pageable -> Device)", 0, 100, 200),
         copy("Memcpy HtoD (Pageable -> Device)", 100, 300, 1_600),
         copy("Memcpy DtoH (Device -> Pinned)", 300, 310, 50),
@@ -92,7 +93,7 @@ fn streams_and_their_queues() {
     let mut side = kernel(3, 30, 60, &none);
     side["tid"] = json!(8);
     side["name"] = json!("ncclDevKernel_AllGather");
-    let trace = kineto::trace(&[
+    let trace = kineto::model(&[
         call("cudaLaunchKernel", 1, 0, 2),
         call("cudaLaunchKernel", 2, 2, 4),
         call("cudaLaunchKernel", 3, 4, 6),
@@ -113,7 +114,7 @@ fn streams_and_their_queues() {
 }
 
 /// A product of 1000x1000x1000 in half precision on an A100: 2 GFLOP at 312 TFLOP/s are 6.41 us, 6 MB at 1555 GB/s 3.86 us.
-fn product() -> Trace {
+fn product() -> Model {
     let shapes = json!({"External id": 1, "Input Dims": [[1000, 1000], [1000, 1000]], "Input type": ["c10::Half", "c10::Half"]});
     let mut builder = vec![span("cpu_op", "aten::mm", 0, 50_000, 1, &shapes)];
     builder.push(call("cudaLaunchKernel", 5, 10_000, 20_000));
@@ -122,7 +123,7 @@ fn product() -> Trace {
     builder.push(gemm);
     let mut trace = kineto::trace(&builder);
     trace.set_metadata("deviceProperties", r#"[{"id": 0, "name": "NVIDIA A100-SXM4-40GB"}]"#);
-    trace
+    trace.into()
 }
 
 #[test]
@@ -150,5 +151,5 @@ fn kernels_say_whether_they_use_tensor_cores() {
 
 #[test]
 fn a_trace_without_devices_has_no_gpu() {
-    assert!(gpu(&kineto::trace(&[operator("aten::mm", 0, 10, 1)])).is_none());
+    assert!(gpu(&kineto::model(&[operator("aten::mm", 0, 10, 1)])).is_none());
 }

@@ -2,7 +2,7 @@
 
 use hotspan_analyze::gpu::gpu;
 use hotspan_analyze::steps::steps;
-use hotspan_analyze::{GroupBy, KeyAverages, TableOptions, kernels, summary, table};
+use hotspan_analyze::{GroupBy, KeyAverages, TableOptions, kernels, table};
 use serde_json::json;
 
 use crate::kineto::{self, memory, operator, span};
@@ -22,7 +22,7 @@ fn everything() -> GroupBy {
 
 #[test]
 fn absurd_times_and_args_do_not_panic() {
-    let trace = kineto::trace(&[
+    let trace = kineto::model(&[
         operator("late", i64::MAX, i64::MAX, 1),
         operator("early", i64::MIN, i64::MAX, 1),
         operator("backwards", 100, -100, 1),
@@ -69,7 +69,7 @@ fn absurd_times_and_args_do_not_panic() {
         assert_eq!(averages.report().rows.len(), averages.rows.len());
     }
     assert_eq!(kernels(&trace).rows.len(), 1);
-    assert_eq!(summary(&trace).spans, 9);
+    assert_eq!(trace.summary().spans, 9);
     assert_eq!(steps(&trace).devices.len(), 1);
     assert!(gpu(&trace).is_some_and(|gpu| gpu.report(&trace, 0).len() > 3));
 }
@@ -78,6 +78,6 @@ fn absurd_times_and_args_do_not_panic() {
 fn ten_thousand_levels_are_as_good_as_one() {
     let deep: Vec<_> =
         (0..10_000).map(|level| operator(&format!("op{}", level % 7), level, 40_000 - level, 1)).collect();
-    let averages = KeyAverages::compute(&kineto::trace(&deep), &everything());
+    let averages = KeyAverages::compute(&kineto::model(&deep), &everything());
     assert_eq!(averages.self_cpu_time_total().0, 40_000);
 }

@@ -1,8 +1,9 @@
 //! Idle time and its causes, in traces small enough to add up in one's head; times in nanoseconds.
 
-use hotspan_analyze::idle::{Cause, DeviceIdle, gaps, idle};
+use hotspan_analyze::Model;
+use hotspan_analyze::idle::{Cause, DeviceIdle, gaps};
 use hotspan_analyze::report::Cell;
-use hotspan_store::{Duration, Trace};
+use hotspan_store::Duration;
 use serde_json::{Value, json};
 
 use crate::kineto::{self, operator, span};
@@ -16,8 +17,8 @@ fn kernel(number: i64, begin: i64, end: i64) -> Value {
 }
 
 /// The one device's idle time; its pieces must add up.
-fn device(trace: &Trace) -> DeviceIdle {
-    let device = idle(trace).into_iter().next().unwrap();
+fn device(trace: &Model) -> DeviceIdle {
+    let device = trace.idle().first().unwrap().clone();
     let pieces: Duration = device.pieces.iter().map(|piece| piece.interval.length()).sum();
     let gaps: Duration = device.gaps.iter().map(|gap| gap.interval.length()).sum();
     assert_eq!((pieces, gaps), (device.idle, device.idle));
@@ -26,7 +27,7 @@ fn device(trace: &Trace) -> DeviceIdle {
 
 /// Pieces: cause, length, and the name of the culprit.
 fn pieces(events: &[Value]) -> Vec<(Cause, i64, String)> {
-    let trace = kineto::trace(events);
+    let trace = kineto::model(events);
     let device = device(&trace);
     let name = |span| trace.span_name(span).to_owned();
     let piece = |piece: &hotspan_analyze::idle::Piece| {
@@ -137,7 +138,7 @@ fn the_end_of_the_recording_is_a_gap_too() {
 
 #[test]
 fn a_gap_knows_the_line_that_launched_late() {
-    let trace = kineto::trace(&[
+    let trace = kineto::model(&[
         span("python_function", "train.py(12): step", 0, 90, 1, &json!({})),
         span("python_function", "torch/nn/functional.py(9): relu", 10, 80, 1, &json!({})),
         call("cudaLaunchKernel", 1, 20, 30),
@@ -151,7 +152,7 @@ fn a_gap_knows_the_line_that_launched_late() {
 #[test]
 fn a_gap_knows_the_call_that_launched_late() {
     let called = |from: &str| json!({"CallFrom": from});
-    let trace = kineto::trace(&[
+    let trace = kineto::model(&[
         span("python_function", "train.py(12): step", 0, 200, 1, &json!({})),
         span("python_function", "<built-in method cuda>", 10, 40, 1, &called("train.py:14")),
         call("cudaLaunchKernel", 1, 20, 30),
@@ -171,7 +172,7 @@ fn a_gap_knows_the_call_that_launched_late() {
         kernel(2, 80, 85),
         kernel(3, 120, 125),
     ]);
-    let table = gaps(&trace, &idle(&trace), 0);
+    let table = gaps(&trace, 0);
     let column = table.columns.iter().position(|column| column.key == "python").unwrap();
     let mut found: Vec<_> = table.rows.iter().map(|row| row[column].clone()).collect();
     found.retain(|cell| *cell != Cell::Missing);
@@ -185,5 +186,5 @@ fn a_gap_knows_the_call_that_launched_late() {
 fn a_launch_after_its_kernel_still_adds_up() {
     let events = [call("cudaLaunchKernel", 1, 0, 10), kernel(1, 10, 20), kernel(2, 40, 50)];
     let late = [&events[..], &[call("cudaLaunchKernel", 2, 60, 70)]].concat();
-    device(&kineto::trace(&late));
+    device(&kineto::model(&late));
 }

@@ -1,6 +1,6 @@
 //! Device time by kernel, and what is in a trace.
 
-use hotspan_analyze::{Cell, kernels, summary};
+use hotspan_analyze::{Cell, kernels};
 use hotspan_store::Duration;
 
 use crate::kineto::golden_step;
@@ -33,7 +33,8 @@ fn kernels_by_time() {
 
 #[test]
 fn a_summary_counts_everything() {
-    let summary = summary(&golden_step());
+    let model = golden_step();
+    let summary = model.summary();
     let categories: Vec<_> = summary.categories.iter().map(|row| (row.name.as_str(), row.spans)).collect();
     assert_eq!(
         categories,

@@ -1,14 +1,20 @@
 //! Makes traces for tests from Kineto's JSON, in the plainest way. The real importer is not needed here.
 
+use hotspan_analyze::Model;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{Arg, Duration, EventRow, Ident, InstantRow, InstantScope, Place, SpanRow, Timestamp};
 use hotspan_store::{Trace, TraceBuilder};
 use serde_json::{Value, json};
 
 /// The trace that the golden tables are of.
-pub(crate) fn golden_step() -> Trace {
+pub(crate) fn golden_step() -> Model {
     let file: Value = serde_json::from_str(include_str!("golden/step.trace.json")).unwrap();
-    read(&file)
+    read(&file).into()
+}
+
+/// The model of a trace of these events.
+pub(crate) fn model(events: &[Value]) -> Model {
+    trace(events).into()
 }
 
 /// A trace of these events.

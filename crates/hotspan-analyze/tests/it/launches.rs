@@ -7,7 +7,7 @@ use crate::kineto::{self, span};
 
 /// Names of rows that own device time themselves, with that time.
 fn owners(events: &[Value]) -> Vec<(String, i64)> {
-    let averages = KeyAverages::compute(&kineto::trace(events), &GroupBy::default());
+    let averages = KeyAverages::compute(&kineto::model(events), &GroupBy::default());
     let host = averages.rows.iter().filter(|row| row.device == hotspan_analyze::DeviceKind::Cpu);
     let owning = host.filter(|row| row.self_device_time_total.0 != 0);
     owning.map(|row| (row.key.clone(), row.self_device_time_total.0)).collect()
@@ -71,7 +71,7 @@ fn zero_is_no_correlation() {
         span("kernel", "k", 50, 57, 7, &json!({"correlation": 0, "External id": 0})),
     ];
     assert_eq!(owners(&events), []);
-    let averages = KeyAverages::compute(&kineto::trace(&events), &GroupBy::default());
+    let averages = KeyAverages::compute(&kineto::model(&events), &GroupBy::default());
     assert_eq!(averages.unattributed_device_spans, 1);
 }
 

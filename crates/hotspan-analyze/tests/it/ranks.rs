@@ -1,15 +1,16 @@
 //! Ranks together, in traces small enough to add up in one's head; times in nanoseconds.
 
+use hotspan_analyze::Model;
 use hotspan_analyze::ranks::{RankSummary, compare};
-use hotspan_store::{Duration, Trace};
+use hotspan_store::Duration;
 use serde_json::{Value, json};
 
 use crate::kineto::{self, span};
 
-fn rank(number: i64, events: &[Value]) -> Trace {
+fn rank(number: i64, events: &[Value]) -> Model {
     let mut trace = kineto::trace(events);
     trace.set_metadata("distributedInfo", &json!({"rank": number, "world_size": 2}).to_string());
-    trace
+    trace.into()
 }
 
 /// A kernel of a collective, as newer traces describe it.

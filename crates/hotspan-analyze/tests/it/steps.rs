@@ -42,9 +42,9 @@ fn only_what_nothing_better_covers_is_exposed() {
         // A copy 50..90: 10 beside communication, 30 exposed.
         copy,
     ];
-    let steps = steps(&kineto::trace(&events));
+    let steps = steps(&kineto::model(&events));
     assert_eq!(steps.devices.iter().map(device_parts).collect::<Vec<_>>(), [[100, 30, 20, 30, 20]]);
-    assert_eq!((steps.devices[0].step, steps.devices[0].device), (Some(1), 0));
+    assert_eq!((steps.devices[0].step, steps.devices[0].device.index), (Some(1), 0));
 }
 
 /// The device runs behind the host: a step lasts until its last kernel ends, and the next begins there.
@@ -62,7 +62,7 @@ fn a_step_owns_what_it_launched() {
         // Of another thread's making, with no launch: it lengthens nothing.
         kernel("d", 99, 300, 310, 7),
     ];
-    let steps = steps(&kineto::trace(&events));
+    let steps = steps(&kineto::model(&events));
     let windows: Vec<_> = steps.devices.iter().map(|row| (row.step, row.begin, row.time.0)).collect();
     assert_eq!(windows, [(Some(1), Timestamp(0), 130), (Some(2), Timestamp(130), 130)]);
     assert_eq!(
@@ -81,7 +81,7 @@ fn a_graph_is_one_launch_of_many_kernels() {
         kernel("b", 5, 45, 80, 7),
         kernel("c", 5, 60, 90, 8),
     ];
-    let steps = steps(&kineto::trace(&events));
+    let steps = steps(&kineto::model(&events));
     assert_eq!(steps.devices.iter().map(device_parts).collect::<Vec<_>>(), [[90, 55, 0, 0, 35]]);
 }
 
@@ -91,8 +91,8 @@ fn each_device_has_its_own_row() {
     other["pid"] = json!(3);
     other["args"]["device"] = json!(3);
     let events = [mark(4, 0, 100), kernel("a", 1, 0, 100, 7), other];
-    let steps = steps(&kineto::trace(&events));
-    assert_eq!(steps.devices.iter().map(|row| row.device).collect::<Vec<_>>(), [0, 3]);
+    let steps = steps(&kineto::model(&events));
+    assert_eq!(steps.devices.iter().map(|row| row.device.index).collect::<Vec<_>>(), [0, 3]);
     assert_eq!(steps.devices.iter().map(device_parts).collect::<Vec<_>>()[1], [100, 10, 0, 0, 90]);
 }
 
@@ -111,7 +111,7 @@ fn the_host_does_one_thing_at_a_time() {
         span("cuda_runtime", "cudaStreamSynchronize", 70, 85, 1, &json!({"correlation": 9})),
         kernel("gemm", 1, 60, 80, 7),
     ];
-    let steps = steps(&kineto::trace(&events));
+    let steps = steps(&kineto::model(&events));
     // Operators 30..60 less the launch; Python 20..90 less that, the launch and the wait; 90..100 is left.
     assert_eq!(steps.host.iter().map(host_parts).collect::<Vec<_>>(), [[100, 20, 15, 5, 25, 25, 10]]);
 }
@@ -119,17 +119,17 @@ fn the_host_does_one_thing_at_a_time() {
 #[test]
 fn a_trace_without_steps_is_one() {
     let events = [operator("aten::mm", 10, 30, 1), launch(1, 15, 20), kernel("gemm", 1, 40, 60, 7)];
-    let steps = steps(&kineto::trace(&events));
+    let steps = steps(&kineto::model(&events));
     assert_eq!(steps.devices.iter().map(device_parts).collect::<Vec<_>>(), [[50, 20, 0, 0, 30]]);
     assert_eq!(steps.devices[0].step, None);
     assert_eq!(steps.host.iter().map(host_parts).collect::<Vec<_>>(), [[50, 0, 0, 5, 15, 0, 30]]);
-    let nothing = kineto::trace(&[]);
+    let nothing = kineto::model(&[]);
     assert_eq!(hotspan_analyze::steps::steps(&nothing).host, []);
 }
 
 #[test]
 fn overlapping_marks_share_no_moment() {
     let events = [mark(1, 0, 60), mark(2, 50, 100), kernel("a", 1, 0, 100, 7)];
-    let steps = steps(&kineto::trace(&events));
+    let steps = steps(&kineto::model(&events));
     assert_eq!(steps.devices.iter().map(|row| row.time.0).collect::<Vec<_>>(), [60, 40]);
 }

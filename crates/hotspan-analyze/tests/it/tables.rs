@@ -109,7 +109,7 @@ fn more_than_torch_only_when_asked() {
 
 #[test]
 fn nothing_gives_nothing() {
-    let averages = KeyAverages::compute(&kineto::trace(&[]), &GroupBy::default());
+    let averages = KeyAverages::compute(&kineto::model(&[]), &GroupBy::default());
     assert_eq!(table(&averages, &TableOptions::default()), Ok(String::new()));
 }
 

@@ -1,6 +1,6 @@
 //! Where the wall time of a program went, on a line of time that a reader can add up.
 
-use hotspan_analyze::{Activity, WallTime, wall_time};
+use hotspan_analyze::{Activity, Model, WallTime};
 use hotspan_store::{
     Duration, EventRow, FrameKind, FrameRow, Ident, SampleRow, SampleState, SpanRow, StackId, Timestamp,
     TraceBuilder, TrackId,
@@ -42,7 +42,7 @@ impl Program {
 
     /// What the time was spent on; nothing when it does not add up.
     fn parts(self) -> Vec<(Activity, i64)> {
-        let found = wall_time(&self.0.finish());
+        let found = Model::new(self.0.finish()).wall_time().clone();
         let adds_up =
             |found: &WallTime| found.parts.iter().map(|part| part.time.0).sum::<i64>() == found.total.0;
         let parts = found.filter(adds_up).map(|found| found.parts).unwrap_or_default();
@@ -124,7 +124,7 @@ fn a_trace_of_operators_alone_has_python_between_them() {
     program.span(7, "cpu_op", "aten::add", 0, 100);
     program.span(7, "cpu_op", "aten::add", 150, 250);
     assert_eq!(program.parts(), [(Activity::Operators, 200), (Activity::Python, 50)]);
-    assert_eq!(wall_time(&TraceBuilder::new().finish()), None);
+    assert_eq!(*Model::new(TraceBuilder::new().finish()).wall_time(), None);
 }
 
 #[test]

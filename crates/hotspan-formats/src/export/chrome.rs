@@ -5,6 +5,7 @@
 
 use std::io::{self, Write};
 
+use hotspan_analyze::Model;
 use hotspan_store::{Arg, Args, EventRow, FlowPhase, Ident, InstantScope, Place, StringId, Trace, TrackId};
 use serde_json::Value;
 
@@ -24,7 +25,8 @@ impl Exporter for Chrome {
         "Chrome trace JSON as Kineto writes it, for Perfetto, HTA and other viewers"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
+        let trace: &Trace = model;
         let mut writer = EventWriter { trace, output, line: Vec::with_capacity(1 << 16), first: true };
         writer.header()?;
         writer.describe_tracks()?;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use hotspan_analyze::Model;
 use hotspan_analyze::call_tree::{CallTree, TreeOptions, TreeSource, call_tree};
-use hotspan_store::Trace;
 
 use super::Exporter;
 use super::frame_text::frame_text;
@@ -27,9 +27,9 @@ impl Exporter for Collapsed {
         "Stacks with their counts, a line each, for flamegraph.pl and speedscope; samples, or microseconds of spans"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
-        let tree = call_tree(trace, &self.options);
-        let unit = unit(trace, &tree);
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
+        let tree = call_tree(model, &self.options);
+        let unit = unit(model, &tree);
         let mut path: Vec<String> = Vec::new();
         // Depth first, with the texts of the frames around at hand.
         let mut open: Vec<(usize, usize)> = tree.roots.iter().rev().map(|&root| (root, 0)).collect();
@@ -37,7 +37,7 @@ impl Exporter for Collapsed {
         while let Some((index, depth)) = open.pop() {
             let node = &tree.nodes[index];
             path.truncate(depth);
-            path.push(clean(&frame_text(&node.place)));
+            path.push(clean(&frame_text(&node.callee)));
             let count = node.own.0.saturating_add(unit / 2) / unit;
             if count > 0 {
                 line.clear();
@@ -56,13 +56,13 @@ impl Exporter for Collapsed {
 }
 
 /// How many nanoseconds one count stands for: a sample, or a microsecond where there are none.
-fn unit(trace: &Trace, tree: &CallTree) -> i64 {
+fn unit(model: &Model, tree: &CallTree) -> i64 {
     if tree.source != TreeSource::Samples {
         return 1_000;
     }
-    let told = trace.metadata().value("hotspan.sampling").and_then(|value| value.get("period_ns")?.as_i64());
+    let told = model.metadata().value("hotspan.sampling").and_then(|value| value.get("period_ns")?.as_i64());
     let shortest =
-        || trace.profile().samples.rows().map(|sample| sample.weight.0).filter(|&weight| weight > 0).min();
+        || model.profile().samples.rows().map(|sample| sample.weight.0).filter(|&weight| weight > 0).min();
     told.or_else(shortest).unwrap_or(1).max(1)
 }
 

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use hotspan_analyze::Model;
 use hotspan_analyze::call_tree::{CallTree, Node, TreeOptions, TreeSource, call_tree, is_library};
-use hotspan_store::{FrameKind, Trace};
+use hotspan_store::FrameKind;
 
 use super::Exporter;
 use super::frame_text::frame_text;
@@ -43,8 +44,8 @@ impl Exporter for Flamegraph {
         "An interactive flame graph of samples or spans: SVG that opens in any browser, with search and zoom"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
-        let tree = call_tree(trace, &self.options);
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
+        let tree = call_tree(model, &self.options);
         let (boxes, left_out) = layout(&tree);
         let deepest = boxes.iter().map(|flame| flame.depth).max().unwrap_or(0);
         let height = TOP + (deepest + 1) * ROW + 30;
@@ -120,7 +121,7 @@ fn layout(tree: &CallTree) -> (Vec<Box>, usize) {
 fn write_box(output: &mut dyn Write, tree: &CallTree, flame: &Box) -> io::Result<()> {
     let inner = WIDTH - 2.0 * MARGIN;
     let (text, total, own, color) = match flame.node.map(|node| &tree.nodes[node]) {
-        Some(node) => (frame_text(&node.place), node.total, node.own, color(node)),
+        Some(node) => (frame_text(&node.callee), node.total, node.own, color(node)),
         None => ("all".to_owned(), tree.total, hotspan_store::Duration(0), "#d8d8d0".to_owned()),
     };
     let (x, width) = (MARGIN + flame.left * inner, flame.width * inner);
@@ -148,16 +149,16 @@ fn write_box(output: &mut dyn Write, tree: &CallTree, flame: &Box) -> io::Result
 /// The program's own code is warm, libraries are pale, native code is blue; a file keeps its shade.
 fn color(node: &Node) -> String {
     let hash = node
-        .place
+        .callee
         .file
         .bytes()
-        .chain(node.place.name.bytes().filter(|_| node.place.file.is_empty()))
+        .chain(node.callee.name.bytes().filter(|_| node.callee.file.is_empty()))
         .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let shade = hash >> 8;
-    let (hue, saturation, lightness) = match node.place.kind {
+    let (hue, saturation, lightness) = match node.callee.kind {
         FrameKind::Native => (205 + shade % 25, 60, 66 + shade % 9),
         FrameKind::Builtin => (150 + shade % 40, 38, 66 + shade % 9),
-        FrameKind::Python if is_library(&node.place.file) => (38 + shade % 18, 34, 76 + shade % 8),
+        FrameKind::Python if is_library(&node.callee.file) => (38 + shade % 18, 34, 76 + shade % 8),
         FrameKind::Python => (8 + shade % 38, 84, 60 + shade % 9),
     };
     format!("hsl({hue},{saturation}%,{lightness}%)")

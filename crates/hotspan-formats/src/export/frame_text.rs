@@ -1,9 +1,9 @@
 //! Frames as other tools write them: `function (file:line)`.
 
-use hotspan_analyze::call_tree::Place;
+use hotspan_analyze::call_tree::Callee;
 
 /// The text of a frame.
-pub(crate) fn frame_text(place: &Place) -> String {
+pub(crate) fn frame_text(place: &Callee) -> String {
     match (place.file.as_str(), place.line) {
         ("", _) => place.name.clone(),
         (file, 0) => format!("{} ({file})", place.name),

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use hotspan_analyze::Model;
 use hotspan_store::{Trace, file};
 
 use super::Exporter;
@@ -18,7 +19,8 @@ impl Exporter for Hotspan {
         "hotspan's own file: a quarter of the size, opens at once, readable with pyarrow, polars and DuckDB"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
+        let trace: &Trace = model;
         file::write_trace(trace, output).map_err(|error| match error {
             file::FileError::Write { error } => error,
             other => io::Error::other(other),

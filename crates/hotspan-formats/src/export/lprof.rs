@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use hashbrown::HashMap;
-use hotspan_store::{FrameId, LineRow, Trace};
+use hotspan_analyze::Model;
+use hotspan_store::{FrameId, LineRow};
 
 use super::Exporter;
 
@@ -19,17 +20,17 @@ impl Exporter for Lprof {
         "hits and times of Python lines, for python -m line_profiler"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
         // The class that every version of line_profiler has, old and new; protocol 2 is read by all Pythons.
         output.write_all(b"\x80\x02cline_profiler._line_profiler\nLineStats\n)\x81}(")?;
         text(output, "timings")?;
         output.write_all(b"}(")?;
-        let profile = trace.profile();
-        for (function, rows) in by_function(trace) {
+        let profile = model.profile();
+        for (function, rows) in by_function(model) {
             let frame = profile.frames.row(function);
-            text(output, trace.str(frame.file))?;
+            text(output, model.str(frame.file))?;
             integer(output, i64::from(frame.first_line))?;
-            text(output, trace.str(frame.name))?;
+            text(output, model.str(frame.name))?;
             output.write_all(b"\x87](")?;
             for row in rows.iter().filter(|row| row.hits > 0) {
                 integer(output, i64::from(row.line))?;
@@ -48,10 +49,10 @@ impl Exporter for Lprof {
 }
 
 /// Functions in the order of the trace, each with its lines in order.
-fn by_function(trace: &Trace) -> Vec<(FrameId, Vec<LineRow>)> {
+fn by_function(model: &Model) -> Vec<(FrameId, Vec<LineRow>)> {
     let mut places: HashMap<FrameId, usize> = HashMap::new();
     let mut functions: Vec<(FrameId, Vec<LineRow>)> = Vec::new();
-    for row in trace.profile().lines.rows() {
+    for row in model.profile().lines.rows() {
         let place = *places.entry(row.function).or_insert_with(|| {
             functions.push((row.function, Vec::new()));
             functions.len() - 1

@@ -18,7 +18,7 @@ mod xml_text;
 use std::io::{self, Write};
 use std::path::Path;
 
-use hotspan_store::Trace;
+use hotspan_analyze::Model;
 
 use crate::error::ExportError;
 use crate::output::Output;
@@ -35,7 +35,7 @@ pub trait Exporter: Sync {
     ///
     /// # Errors
     /// When the output refuses.
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()>;
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()>;
 }
 
 /// All exporters.
@@ -59,10 +59,10 @@ pub static EXPORTERS: &[&dyn Exporter] = &[
 ///
 /// # Errors
 /// When the path cannot be written; a file that was there before is then untouched.
-pub fn save(trace: &Trace, exporter: &dyn Exporter, path: &Path) -> Result<(), ExportError> {
+pub fn save(model: &Model, exporter: &dyn Exporter, path: &Path) -> Result<(), ExportError> {
     let write = || {
         let mut output = Output::create(path)?;
-        exporter.write(trace, &mut output)?;
+        exporter.write(model, &mut output)?;
         output.commit()
     };
     write().map_err(|error| ExportError { path: path.to_owned(), error })
@@ -72,9 +72,9 @@ pub fn save(trace: &Trace, exporter: &dyn Exporter, path: &Path) -> Result<(), E
 ///
 /// # Errors
 /// When the exporter refuses.
-pub fn gzipped(trace: &Trace, exporter: &dyn Exporter) -> io::Result<Vec<u8>> {
+pub fn gzipped(model: &Model, exporter: &dyn Exporter) -> io::Result<Vec<u8>> {
     let encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(5));
     let mut output = io::BufWriter::new(encoder);
-    exporter.write(trace, &mut output)?;
+    exporter.write(model, &mut output)?;
     output.into_inner().map_err(io::Error::from)?.finish()
 }

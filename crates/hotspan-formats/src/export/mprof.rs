@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use hotspan_analyze::process_memory::process_memory;
-use hotspan_store::{Bytes, Timestamp, Trace};
+use hotspan_analyze::Model;
+use hotspan_store::{Bytes, Timestamp};
 
 use super::Exporter;
 
@@ -19,13 +19,13 @@ impl Exporter for Mprof {
         "memory of processes over time, for mprof plot"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
-        let command = trace.metadata().value("command");
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
+        let command = model.metadata().value("command");
         let command = command.as_ref().and_then(|value| value.as_str()).unwrap_or("unknown");
         // One line each: a command may contain line ends.
         writeln!(output, "CMDLINE {}", command.replace(['\n', '\r'], " "))?;
-        let memory = process_memory(trace);
-        let origin = trace.clock().unix_origin().unwrap_or(0);
+        let memory = model.process_memory();
+        let origin = model.clock().unix_origin().unwrap_or(0);
         let seconds = |time: Timestamp| origin.saturating_add(time.0) as f64 / 1e9;
         let mebibytes = |bytes: Bytes| bytes.0 as f64 / f64::from(1 << 20);
         let mut lines: Vec<(Timestamp, usize, Bytes)> = Vec::new();

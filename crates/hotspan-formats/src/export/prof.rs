@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
+use hotspan_analyze::Model;
 use hotspan_analyze::functions::{Calls, FunctionName, Functions};
-use hotspan_store::Trace;
 
 use super::Exporter;
 
@@ -21,10 +21,10 @@ impl Exporter for Prof {
         "functions with calls, times and callers, for pstats, snakeviz and gprof2dot"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
         let mut out = Marshal { bytes: Vec::new() };
         out.bytes.push(b'{');
-        for row in Functions::of(trace).rows() {
+        for row in Functions::of(model).rows() {
             out.function(&row.function);
             out.tuple(5);
             // Primitive calls come first here, and second below.

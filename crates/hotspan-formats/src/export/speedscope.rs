@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use hashbrown::HashMap;
-use hotspan_analyze::call_tree::{Place, TreeOptions, call_tree};
-use hotspan_store::{FrameId, Trace, TrackId};
+use hotspan_analyze::Model;
+use hotspan_analyze::call_tree::{Callee, TreeOptions, call_tree};
+use hotspan_store::{FrameId, TrackId};
 use serde_json::{Value, json};
 
 use super::Exporter;
@@ -24,12 +25,12 @@ impl Exporter for Speedscope {
         "Stacks over time, for https://www.speedscope.app"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
         let mut frames = Frames::default();
-        let profiles = if trace.profile().samples.is_empty() {
-            from_tree(trace, &mut frames)
+        let profiles = if model.profile().samples.is_empty() {
+            from_tree(model, &mut frames)
         } else {
-            from_samples(trace, &mut frames)
+            from_samples(model, &mut frames)
         };
         let exporter = concat!("hotspan ", env!("CARGO_PKG_VERSION"));
         write!(output, "{{\"$schema\":{},\"exporter\":{},", json!(SCHEMA), json!(exporter))?;
@@ -50,11 +51,11 @@ impl Exporter for Speedscope {
 #[derive(Default)]
 struct Frames {
     list: Vec<Value>,
-    ids: HashMap<Place, usize>,
+    ids: HashMap<Callee, usize>,
 }
 
 impl Frames {
-    fn id(&mut self, place: &Place) -> usize {
+    fn id(&mut self, place: &Callee) -> usize {
         if let Some(&id) = self.ids.get(place) {
             return id;
         }
@@ -93,8 +94,8 @@ impl Profile {
     }
 }
 
-fn from_samples(trace: &Trace, frames: &mut Frames) -> Vec<Profile> {
-    let profile = trace.profile();
+fn from_samples(model: &Model, frames: &mut Frames) -> Vec<Profile> {
+    let profile = model.profile();
     let mut ids: HashMap<FrameId, usize> = HashMap::new();
     let mut profiles: Vec<Profile> = Vec::new();
     let mut by_track: HashMap<TrackId, usize> = HashMap::new();
@@ -105,9 +106,9 @@ fn from_samples(trace: &Trace, frames: &mut Frames) -> Vec<Profile> {
             .map(|frame| {
                 *ids.entry(frame).or_insert_with(|| {
                     let row = profile.frames.row(frame);
-                    let place = Place {
-                        name: trace.str(row.name).to_owned(),
-                        file: trace.str(row.file).to_owned(),
+                    let place = Callee {
+                        name: model.str(row.name).to_owned(),
+                        file: model.str(row.file).to_owned(),
                         line: row.line,
                         kind: row.kind,
                     };
@@ -117,7 +118,7 @@ fn from_samples(trace: &Trace, frames: &mut Frames) -> Vec<Profile> {
             .collect();
         stack.reverse();
         let thread = *by_track.entry(sample.track).or_insert_with(|| {
-            let name = track_name(trace, sample.track);
+            let name = track_name(model, sample.track);
             profiles.push(Profile { name, stacks: Vec::new(), weights: Vec::new() });
             profiles.len() - 1
         });
@@ -136,12 +137,12 @@ fn from_samples(trace: &Trace, frames: &mut Frames) -> Vec<Profile> {
 }
 
 /// Without samples the times of calls stand for them, a profile a thread.
-fn from_tree(trace: &Trace, frames: &mut Frames) -> Vec<Profile> {
-    let tree = call_tree(trace, &TreeOptions { threads: true, ..TreeOptions::default() });
+fn from_tree(model: &Model, frames: &mut Frames) -> Vec<Profile> {
+    let tree = call_tree(model, &TreeOptions { threads: true, ..TreeOptions::default() });
     tree.roots
         .iter()
         .map(|&root| {
-            let name = tree.nodes[root].place.name.clone();
+            let name = tree.nodes[root].callee.name.clone();
             let mut profile = Profile { name, stacks: Vec::new(), weights: Vec::new() };
             let mut path = Vec::new();
             let mut open: Vec<(usize, usize)> =
@@ -149,7 +150,7 @@ fn from_tree(trace: &Trace, frames: &mut Frames) -> Vec<Profile> {
             while let Some((index, depth)) = open.pop() {
                 let node = &tree.nodes[index];
                 path.truncate(depth);
-                path.push(frames.id(&node.place));
+                path.push(frames.id(&node.callee));
                 if node.own.0 > 0 {
                     profile.stacks.push(path.clone());
                     profile.weights.push(node.own.0);
@@ -161,10 +162,10 @@ fn from_tree(trace: &Trace, frames: &mut Frames) -> Vec<Profile> {
         .collect()
 }
 
-fn track_name(trace: &Trace, track: TrackId) -> String {
-    let row = trace.track(track);
-    let number = row.ident.display(trace.strings());
-    let process = trace.process(row.process).ident.display(trace.strings());
-    let name = row.name.map_or("", |name| trace.str(name));
+fn track_name(model: &Model, track: TrackId) -> String {
+    let row = model.track(track);
+    let number = row.ident.display(model.strings());
+    let process = model.process(row.process).ident.display(model.strings());
+    let name = row.name.map_or("", |name| model.str(name));
     format!("Process {process} Thread {number} \"{name}\"")
 }

@@ -80,13 +80,13 @@ fn the_suffix_chooses_the_compression() {
     for (extension, exporter) in exporters {
         for (suffix, compression) in [("", None), (".gz", Some("gzip")), (".zst", Some("zstd"))] {
             let path = folder.join(format!("trace.{extension}{suffix}"));
-            save(&trace, exporter, &path).unwrap();
+            save(&trace.clone().into(), exporter, &path).unwrap();
             let again = hotspan_formats::open(&path).unwrap();
             assert_eq!(again.source().compression.as_deref(), compression);
             assert_eq!(first_difference(&trace, &again), None, "{}", path.display());
         }
     }
-    let error = save(&trace, &Chrome, &folder.join("missing/trace.json")).unwrap_err();
+    let error = save(&trace.clone().into(), &Chrome, &folder.join("missing/trace.json")).unwrap_err();
     assert!(error.to_string().contains("missing/trace.json"), "{error}");
     let left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 6, "no temporary file stays behind: {left:?}");

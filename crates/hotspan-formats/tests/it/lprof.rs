@@ -10,7 +10,7 @@ use crate::{check_hotspan, read};
 
 fn written(trace: &Trace) -> Vec<u8> {
     let mut bytes = Vec::new();
-    Lprof.write(trace, &mut bytes).unwrap();
+    Lprof.write(&trace.clone().into(), &mut bytes).unwrap();
     bytes
 }
 

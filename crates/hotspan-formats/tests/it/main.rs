@@ -26,7 +26,7 @@ fn read(content: impl Into<Vec<u8>>) -> Result<Trace, ImportError> {
 /// The trace as Chrome JSON, checked to be valid.
 fn chrome_json(trace: &Trace) -> Vec<u8> {
     let mut json = Vec::new();
-    Chrome.write(trace, &mut json).unwrap();
+    Chrome.write(&trace.clone().into(), &mut json).unwrap();
     if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&json) {
         panic!("exported JSON is not valid: {error}: {}", String::from_utf8_lossy(&json));
     }

@@ -15,7 +15,7 @@ fn content(name: &str) -> Vec<u8> {
 
 fn written(trace: &Trace) -> Vec<u8> {
     let mut bytes = Vec::new();
-    Prof.write(trace, &mut bytes).unwrap();
+    Prof.write(&trace.clone().into(), &mut bytes).unwrap();
     bytes
 }
 

@@ -10,7 +10,7 @@ use crate::read;
 
 fn written(trace: &Trace, exporter: &dyn Exporter) -> Vec<u8> {
     let mut bytes = Vec::new();
-    exporter.write(trace, &mut bytes).unwrap();
+    exporter.write(&trace.clone().into(), &mut bytes).unwrap();
     bytes
 }
 
@@ -84,7 +84,7 @@ fn exercise(content: &[u8]) {
     let again = read(file).expect("our own file is readable");
     assert_eq!(first_difference(&trace, &again), None, "{}", String::from_utf8_lossy(content));
     for exporter in EXPORTERS {
-        let result = exporter.write(&trace, &mut Vec::new());
+        let result = exporter.write(&trace.clone().into(), &mut Vec::new());
         // Some write only what a trace of stacks does not have, and say so.
         let refused = result.is_err_and(|error| error.kind() != std::io::ErrorKind::InvalidInput);
         assert!(!refused, "{}", exporter.name());

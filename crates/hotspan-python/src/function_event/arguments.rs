@@ -1,6 +1,6 @@
 //! The args of an event as Python objects.
 
-use hotspan_analyze::events::Role;
+use hotspan_analyze::model::events::Role;
 use hotspan_store::Place;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -24,7 +24,7 @@ const KNOWN_ARGS: [&str; 11] = [
 
 impl PyFunctionEvent {
     pub(super) fn json_object<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyAny>> {
-        let value = self.span_args().and_then(|args| self.trace().arg(key).json(args));
+        let value = self.span_args().and_then(|args| self.model().arg(key).json(args));
         let text = value.map_or_else(|| "[]".to_owned(), |value| value.to_string());
         py.import("json")?.call_method1("loads", (text,))
     }
@@ -33,10 +33,10 @@ impl PyFunctionEvent {
         let found = PyDict::new(py);
         let Some(args) = self.span_args() else { return Ok(found) };
         let json = py.import("json")?;
-        for (key, value) in self.trace().args(args).filter(|(key, _)| key.place != Place::Packed) {
-            let resolved = value.resolve(self.trace().strings());
+        for (key, value) in self.model().args(args).filter(|(key, _)| key.place != Place::Packed) {
+            let resolved = value.resolve(self.model().strings());
             let object = json.call_method1("loads", (resolved.to_json().to_string(),))?;
-            found.set_item(self.trace().str(key.name), object)?;
+            found.set_item(self.model().str(key.name), object)?;
         }
         Ok(found)
     }

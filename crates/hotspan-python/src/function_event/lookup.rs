@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use hotspan_analyze::averages::DeviceKind;
-use hotspan_analyze::events::Role;
-use hotspan_analyze::memory::Use;
-use hotspan_analyze::{FunctionEvent, FunctionEvents};
-use hotspan_store::{Args, Duration, SpanId, Timestamp, Trace, TrackId};
+use hotspan_analyze::model::events::Role;
+use hotspan_analyze::model::memory_use::Use;
+use hotspan_analyze::{FunctionEvent, FunctionEvents, Model};
+use hotspan_store::{Args, Duration, SpanId, Timestamp, TrackId};
 
 use super::PyFunctionEvent;
 
 impl PyFunctionEvent {
-    pub(super) fn trace(&self) -> &Trace {
-        &self.all.trace
+    pub(super) fn model(&self) -> &Model {
+        &self.all.model
     }
 
     pub(super) fn span(&self) -> Option<SpanId> {
@@ -32,61 +32,61 @@ impl PyFunctionEvent {
 
     pub(super) fn begin(&self) -> Timestamp {
         match self.event {
-            FunctionEvent::Span(span) => self.trace().spans().time(span),
+            FunctionEvent::Span(span) => self.model().spans().time(span),
             FunctionEvent::Memory { time, .. } => time,
         }
     }
 
     pub(super) fn track(&self) -> TrackId {
         match self.event {
-            FunctionEvent::Span(span) => self.trace().spans().track(span),
+            FunctionEvent::Span(span) => self.model().spans().track(span),
             FunctionEvent::Memory { track, .. } => track,
         }
     }
 
     pub(super) fn span_args(&self) -> Option<Args> {
-        self.span().map(|span| self.trace().spans().args(span))
+        self.span().map(|span| self.model().spans().args(span))
     }
 
     pub(super) fn int(&self, key: &str) -> Option<i64> {
-        self.trace().arg(key).int(self.span_args()?)
+        self.model().arg(key).int(self.span_args()?)
     }
 
     pub(super) fn used(&self) -> Use {
         match self.event {
-            FunctionEvent::Span(span) => self.all.events.memory(self.trace(), span),
+            FunctionEvent::Span(span) => self.all.events.memory(self.model(), span),
             FunctionEvent::Memory { used, .. } => used,
         }
     }
 
     pub(super) fn own_use(&self) -> Use {
         match self.event {
-            FunctionEvent::Span(span) => self.all.events.self_memory(self.trace(), span),
+            FunctionEvent::Span(span) => self.all.events.self_memory(self.model(), span),
             FunctionEvent::Memory { used, .. } => used,
         }
     }
 
     pub(super) fn cpu(&self) -> Duration {
-        self.of_span(|events, span| events.cpu_time(self.trace(), span))
+        self.of_span(|events, span| events.cpu_time(self.model(), span))
     }
 
     pub(super) fn self_cpu(&self) -> Duration {
-        self.of_span(|events, span| events.self_cpu_time(self.trace(), span))
+        self.of_span(|events, span| events.self_cpu_time(self.model(), span))
     }
 
     pub(super) fn device(&self) -> Duration {
-        self.of_span(|events, span| events.device_time(self.trace(), span))
+        self.of_span(|events, span| events.device_time(self.model(), span))
     }
 
     pub(super) fn self_device(&self) -> Duration {
-        self.of_span(|events, span| events.self_device_time(self.trace(), span))
+        self.of_span(|events, span| events.self_device_time(self.model(), span))
     }
 
     pub(super) fn device_kind(&self) -> DeviceKind {
-        self.of_span(FunctionEvents::device)
+        self.of_span(|events, span| events.device(self.model(), span))
     }
 
     pub(super) fn role(&self) -> Option<Role> {
-        self.span().map(|span| self.all.events.role(span))
+        self.span().map(|span| self.model().role(span))
     }
 }

@@ -23,7 +23,7 @@ type FunctionRow = (String, u32, String, Vec<(u32, i64, i64, i64, i64)>);
 /// The lines of a trace, by function.
 #[pyfunction]
 pub(crate) fn line_rows(py: Python<'_>, trace: &PyTrace) -> Vec<FunctionRow> {
-    let functions = py.detach(|| line_functions(&trace.trace));
+    let functions = py.detach(|| line_functions(trace.model()));
     let row = |function: hotspan_analyze::lines::LineFunction| {
         let lines = function.lines.iter();
         let lines =
@@ -52,7 +52,7 @@ pub(crate) fn line_text(
     sources: HashMap<String, String>,
 ) -> String {
     let options = LineReportOptions { unit, skip_zero, sort, details, summarize };
-    py.detach(|| line_report(&trace.trace, &options, &|file| source(&sources, file)))
+    py.detach(|| line_report(trace.model(), &options, &|file| source(&sources, file)))
 }
 
 /// memory_profiler's report of a trace.
@@ -63,11 +63,11 @@ pub(crate) fn memory_text(
     precision: usize,
     sources: HashMap<String, String>,
 ) -> String {
-    py.detach(|| memory_report(&trace.trace, precision, &|file| source(&sources, file)))
+    py.detach(|| memory_report(trace.model(), precision, &|file| source(&sources, file)))
 }
 
 /// Writes line_profiler's file.
 #[pyfunction]
 pub(crate) fn write_lprof(py: Python<'_>, trace: &PyTrace, path: std::path::PathBuf) -> PyResult<()> {
-    py.detach(|| save(&trace.trace, &Lprof, &path)).map_err(|error| from_export(&error))
+    py.detach(|| save(trace.model(), &Lprof, &path)).map_err(|error| from_export(&error))
 }

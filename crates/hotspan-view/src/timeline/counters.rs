@@ -1,12 +1,12 @@
 //! Values over time: the counters of the trace, the memory of devices, and how busy devices were.
 
+use hotspan_analyze::Model;
 use std::collections::HashMap;
 
+use hotspan_analyze::Unit;
 use hotspan_analyze::busy_curve::busy_curve;
-use hotspan_analyze::device_work::DeviceWork;
 use hotspan_analyze::intervals::Interval;
-use hotspan_analyze::{Unit, memory_timeline};
-use hotspan_store::{Arg, ProcessId, StringId, Trace, TrackId};
+use hotspan_store::{Arg, ProcessId, StringId, TrackId};
 
 use crate::reports::unit;
 
@@ -27,12 +27,12 @@ pub(super) struct Counter {
 }
 
 /// All counters, and how many were left out.
-pub(super) fn counters(trace: &Trace) -> (Vec<Counter>, u64) {
-    let mut all = device_counters(trace);
+pub(super) fn counters(model: &Model) -> (Vec<Counter>, u64) {
+    let mut all = device_counters(model);
     let mut places: HashMap<(TrackId, StringId, StringId), usize> = HashMap::new();
     let mut hidden = 0;
-    for event in trace.counters().events() {
-        for (key, arg) in trace.args(event.args) {
+    for event in model.counters().events() {
+        for (key, arg) in model.args(event.args) {
             let value = match arg {
                 Arg::Int(number) => number as f64,
                 Arg::Float(number) if number.is_finite() => number,
@@ -46,11 +46,11 @@ pub(super) fn counters(trace: &Trace) -> (Vec<Counter>, u64) {
                     hidden += 1;
                     continue;
                 }
-                let (name, key) = (trace.str(event.name), trace.str(key.name));
+                let (name, key) = (model.str(event.name), model.str(key.name));
                 let name =
                     if key == name || key == "value" { key.to_owned() } else { format!("{name} {key}") };
                 all.push(Counter {
-                    process: Some(trace.track(event.track).process),
+                    process: Some(model.track(event.track).process),
                     unit: unit(unit_of(&name)),
                     name,
                     points: Vec::new(),
@@ -76,9 +76,9 @@ fn unit_of(name: &str) -> Unit {
     }
 }
 
-fn device_counters(trace: &Trace) -> Vec<Counter> {
+fn device_counters(model: &Model) -> Vec<Counter> {
     let mut all = Vec::new();
-    for device in memory_timeline(trace) {
+    for device in model.memory_timeline() {
         all.push(Counter {
             process: None,
             name: format!("Memory of {}", device.device.name()),
@@ -86,9 +86,9 @@ fn device_counters(trace: &Trace) -> Vec<Counter> {
             points: device.held().map(|(time, bytes)| (time.0, bytes.0 as f64)).collect(),
         });
     }
-    let (begin, length) = trace.window();
+    let (begin, length) = model.window();
     let window = Interval::new(begin, begin.plus(length));
-    for device in DeviceWork::of(trace) {
+    for device in model.device_work() {
         let curve = busy_curve(&device.busy, window, PARTS);
         all.push(Counter {
             process: Some(device.process),

@@ -18,10 +18,10 @@ mod samples;
 mod search;
 mod tile;
 
+use hotspan_analyze::Model;
 use std::collections::HashSet;
 
-use hotspan_analyze::summary;
-use hotspan_store::{Category, ProcessId, Trace, TrackId};
+use hotspan_store::{Category, ProcessId, TrackId};
 
 use self::counters::{Counter, counters};
 pub(crate) use self::lanes::{Lanes, Piece};
@@ -47,13 +47,13 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     /// Sorts the spans of a trace into lanes.
-    pub(crate) fn of(trace: &Trace) -> Self {
-        let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); trace.tracks().len()];
-        let spans = trace.spans();
+    pub(crate) fn of(model: &Model) -> Self {
+        let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); model.tracks().len()];
+        let spans = model.spans();
         for span in spans.ids() {
             let category = spans.category(span);
             // The recording itself would cover everything.
-            if trace.category(category) == Category::Recording {
+            if model.category(category) == Category::Recording {
                 continue;
             }
             let (begin, end) = (spans.time(span).0, spans.end(span).0);
@@ -73,9 +73,9 @@ impl Timeline {
                 Lanes::of(&pieces)
             })
             .collect();
-        lanes.extend(sampled_lanes(trace, trace.categories().count() as u16));
-        let (counters, hidden_counters) = counters(trace);
-        let (begin, length) = trace.window();
+        lanes.extend(sampled_lanes(model, model.categories().count() as u16));
+        let (counters, hidden_counters) = counters(model);
+        let (begin, length) = model.window();
         let searches = Searches::default();
         Self { lanes, counters, hidden_counters, searches, begin: begin.0, end: begin.plus(length).0 }
     }
@@ -112,8 +112,8 @@ impl Timeline {
     }
 
     /// What there is to draw.
-    pub(crate) fn info(&self, trace: &Trace) -> TimelineInfo {
-        let steps = summary(trace).steps.into_iter().map(|step| Band {
+    pub(crate) fn info(&self, model: &Model) -> TimelineInfo {
+        let steps = model.steps().all.iter().map(|step| Band {
             name: step.number.to_string(),
             begin: step.begin.0,
             end: step.begin.plus(step.duration).0,
@@ -123,9 +123,9 @@ impl Timeline {
             begin: self.begin,
             end: self.end,
             columns: COLUMNS,
-            tracks: self.tracks(trace),
+            tracks: self.tracks(model),
             steps: steps.collect(),
-            categories: trace.categories().map(|(_, name, _)| name.to_owned()).chain([sampled]).collect(),
+            categories: model.categories().map(|(_, name, _)| name.to_owned()).chain([sampled]).collect(),
             hidden: self.lanes.iter().map(|track| track.hidden).sum::<u64>() + self.hidden_counters,
             record: RECORD.to_owned(),
         }
@@ -133,17 +133,17 @@ impl Timeline {
 
     /// Tracks in the order they are shown: by process, in each its counters first, samples below the spans of their thread.
     /// Processes that have counters alone come last.
-    fn tracks(&self, trace: &Trace) -> Vec<TrackInfo> {
+    fn tracks(&self, model: &Model) -> Vec<TrackInfo> {
         let mut shown = Vec::new();
-        let tracks = (0..trace.tracks().len()).map(TrackId::at);
+        let tracks = (0..model.tracks().len()).map(TrackId::at);
         let drawn = |id: &TrackId| {
             [id.0, self.sampled(*id)].iter().any(|&id| self.lanes(id).is_some_and(|lanes| lanes.pieces > 0))
         };
-        let working: HashSet<ProcessId> = tracks.filter(drawn).map(|id| trace.track(id).process).collect();
-        for (place, counter) in self.counters.iter().enumerate().filter(|(_, counter)| counter.len() > 0) {
-            let process = counter.process.map_or("Memory".to_owned(), |id| process_name(trace, id));
+        let working: HashSet<ProcessId> = tracks.filter(drawn).map(|id| model.track(id).process).collect();
+        for (index, counter) in self.counters.iter().enumerate().filter(|(_, counter)| counter.len() > 0) {
+            let process = counter.process.map_or("Memory".to_owned(), |id| process_name(model, id));
             let info = TrackInfo {
-                id: (self.lanes.len() + place) as u32,
+                id: (self.lanes.len() + index) as u32,
                 kind: "counter".to_owned(),
                 process,
                 name: counter.name.clone(),
@@ -154,14 +154,14 @@ impl Timeline {
                 least: counter.least(),
                 most: counter.most(),
             };
-            let process_order = counter.process.map(|id| (trace.process(id).sort_index.unwrap_or(0), id));
+            let process_order = counter.process.map(|id| (model.process(id).sort_index.unwrap_or(0), id));
             let alone = counter.process.is_some_and(|id| !working.contains(&id));
-            shown.push(((alone, process_order, 0, 0, place, 0), info));
+            shown.push(((alone, process_order, 0, 0, index, 0), info));
         }
-        for index in 0..trace.tracks().len() {
+        for index in 0..model.tracks().len() {
             let id = TrackId::at(index);
-            let (track, process) = (trace.track(id), trace.process(trace.track(id).process));
-            let (process_name, name) = track_names(trace, id);
+            let (track, process) = (model.track(id), model.process(model.track(id).process));
+            let (process_name, name) = track_names(model, id);
             for (kind, number) in [("spans", id.0), ("samples", self.sampled(id))] {
                 let Some(lanes) = self.lanes(number).filter(|lanes| lanes.pieces > 0) else { continue };
                 let info = TrackInfo {
@@ -169,7 +169,7 @@ impl Timeline {
                     kind: kind.to_owned(),
                     process: process_name.clone(),
                     name: if kind == "samples" { format!("{name} (samples)") } else { name.clone() },
-                    device: kind == "spans" && is_device(trace, lanes),
+                    device: kind == "spans" && is_device(model, lanes),
                     depth: lanes.lanes.len() as u32,
                     spans: lanes.pieces,
                     unit: String::new(),
@@ -186,23 +186,23 @@ impl Timeline {
 }
 
 /// Whether a device works there; the first pieces tell.
-fn is_device(trace: &Trace, lanes: &Lanes) -> bool {
+fn is_device(model: &Model, lanes: &Lanes) -> bool {
     let first = lanes.lanes.first();
-    first.is_some_and(|lane| trace.category(lane.piece(0).category.into()).is_device())
+    first.is_some_and(|lane| model.category(lane.piece(0).category.into()).is_device())
 }
 
 /// Process and name of a thread or stream, as people read them.
-pub(crate) fn track_names(trace: &Trace, id: TrackId) -> (String, String) {
-    let track = trace.track(id);
-    let name = track.name.map(|name| trace.str(name).to_owned());
-    let name = name.unwrap_or_else(|| track.ident.display(trace.strings()));
-    (process_name(trace, track.process), name)
+pub(crate) fn track_names(model: &Model, id: TrackId) -> (String, String) {
+    let track = model.track(id);
+    let name = track.name.map(|name| model.str(name).to_owned());
+    let name = name.unwrap_or_else(|| track.ident.display(model.strings()));
+    (process_name(model, track.process), name)
 }
 
-fn process_name(trace: &Trace, id: ProcessId) -> String {
-    let process = trace.process(id);
-    let texts = [process.name, process.labels].into_iter().flatten().map(|name| trace.str(name));
+fn process_name(model: &Model, id: ProcessId) -> String {
+    let process = model.process(id);
+    let texts = [process.name, process.labels].into_iter().flatten().map(|name| model.str(name));
     let words: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
-    let ident = process.ident.display(trace.strings());
+    let ident = process.ident.display(model.strings());
     if words.is_empty() { ident } else { format!("{} {ident}", words.join(" ")) }
 }

@@ -1,24 +1,25 @@
 //! Samples as a flame chart: neighbouring samples with the same outer frames are one call.
 
-use hotspan_store::{SampleRow, Trace};
+use hotspan_analyze::Model;
+use hotspan_store::SampleRow;
 
 use super::lanes::{DEEPEST, Lanes, NO_SPAN, Piece};
 
 /// The sampled calls of each thread; `category` is their kind.
-pub(super) fn sampled_lanes(trace: &Trace, category: u16) -> Vec<Lanes> {
-    let mut by_track: Vec<Vec<SampleRow>> = vec![Vec::new(); trace.tracks().len()];
-    for sample in trace.profile().samples.rows() {
+pub(super) fn sampled_lanes(model: &Model, category: u16) -> Vec<Lanes> {
+    let mut by_track: Vec<Vec<SampleRow>> = vec![Vec::new(); model.tracks().len()];
+    for sample in model.profile().samples.rows() {
         by_track[sample.track.index()].push(sample);
     }
     let of_track = |mut samples: Vec<SampleRow>| {
         samples.sort_by_key(|sample| sample.time);
-        lanes(trace, &samples, category)
+        lanes(model, &samples, category)
     };
     by_track.into_iter().map(of_track).collect()
 }
 
-fn lanes(trace: &Trace, samples: &[SampleRow], category: u16) -> Lanes {
-    let profile = trace.profile();
+fn lanes(model: &Model, samples: &[SampleRow], category: u16) -> Lanes {
+    let profile = model.profile();
     let mut lanes = Lanes::default();
     let mut open: Vec<Piece> = Vec::new();
     let close = |open: &mut Vec<Piece>, keep: usize, lanes: &mut Lanes| {

@@ -18,10 +18,11 @@
 //!
 //! Rectangles are in the order of the head: track by track, lane by lane, by time.
 
+use hotspan_analyze::Model;
 use std::collections::HashMap;
 
 use axum::body::Bytes;
-use hotspan_store::{StringId, Trace};
+use hotspan_store::StringId;
 
 use super::Timeline;
 use super::lanes::{Lanes, NO_SPAN};
@@ -36,7 +37,7 @@ const LONGEST_NAME: usize = 160;
 
 /// What a tile is made of while it grows.
 struct Tile<'a> {
-    trace: &'a Trace,
+    model: &'a Model,
     head: TileHead,
     looks: HashMap<(StringId, u16), u32>,
     begin: Vec<f64>,
@@ -50,22 +51,22 @@ struct Tile<'a> {
 
 impl Timeline {
     /// The tile of this level and index.
-    pub(crate) fn tile(&self, trace: &Trace, tracks: &[u32], level: u32, index: i64) -> Bytes {
+    pub(crate) fn tile(&self, model: &Model, tracks: &[u32], level: u32, index: i64) -> Bytes {
         let level = level.min(COARSEST);
         let width = level + COLUMNS;
         let from = index.checked_mul(1 << width).unwrap_or(i64::MAX);
-        self.stretch(trace, tracks, (from, from.saturating_add(1 << width)), level)
+        self.stretch(model, tracks, (from, from.saturating_add(1 << width)), level)
     }
 
     /// The whole in the form of a tile: the finest level that takes at most so many bytes.
-    pub(crate) fn picture(&self, trace: &Trace, tracks: &[u32], most_bytes: usize) -> (u32, Bytes) {
+    pub(crate) fn picture(&self, model: &Model, tracks: &[u32], most_bytes: usize) -> (u32, Bytes) {
         let whole = (self.begin, self.end.saturating_add(1));
         let length = self.end.saturating_sub(self.begin).unsigned_abs();
         // As coarse as one screen; each finer level takes up to twice as much.
         let mut level = (u64::BITS - length.leading_zeros()).saturating_sub(COLUMNS).min(COARSEST);
-        let mut bytes = self.stretch(trace, tracks, whole, level);
+        let mut bytes = self.stretch(model, tracks, whole, level);
         while level > 0 {
-            let finer = self.stretch(trace, tracks, whole, level - 1);
+            let finer = self.stretch(model, tracks, whole, level - 1);
             if finer.len() > most_bytes {
                 break;
             }
@@ -75,9 +76,9 @@ impl Timeline {
     }
 
     /// Any stretch of time, in the form of a tile.
-    fn stretch(&self, trace: &Trace, tracks: &[u32], range: (i64, i64), level: u32) -> Bytes {
+    fn stretch(&self, model: &Model, tracks: &[u32], range: (i64, i64), level: u32) -> Bytes {
         let mut tile = Tile {
-            trace,
+            model,
             head: TileHead { looks: Vec::new(), tracks: Vec::new(), counters: Vec::new() },
             looks: HashMap::new(),
             begin: Vec::new(),
@@ -125,7 +126,7 @@ impl Tile<'_> {
 
     fn look(&mut self, name: StringId, category: u16) -> u32 {
         *self.looks.entry((name, category)).or_insert_with(|| {
-            let text = self.trace.str(name);
+            let text = self.model.str(name);
             let end = text.char_indices().nth(LONGEST_NAME).map_or(text.len(), |(end, _)| end);
             self.head.looks.push(Look { name: text[..end].to_owned(), category: category.into() });
             self.head.looks.len() as u32 - 1

@@ -12,9 +12,9 @@ use crate::present;
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan advise trace.json.gz
-  hotspan advise trace.json.gz --only fp64-slow-path,numpy-round-trip
-  hotspan advise trace.json.gz --fail-on any --ignore warm-up-in-window
+  hotspan advise model.json.gz
+  hotspan advise model.json.gz --only fp64-slow-path,numpy-round-trip
+  hotspan advise model.json.gz --fail-on any --ignore warm-up-in-window
   hotspan advise runs/ --json | jq '.[].findings[] | {rule, gain_percent, source}'
   hotspan advise --docs > advice.md
 
@@ -55,11 +55,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     check_names(arguments, &selection)?;
     let mut objects = Vec::new();
     let mut failing: Vec<&str> = Vec::new();
-    let result = files::for_each(&arguments.files, |path, trace, position| {
-        let advice = advise(trace, &selection);
+    let result = files::for_each(&arguments.files, |path, model, position| {
+        let advice = advise(model, &selection);
         failing.extend(matches(arguments, &advice));
         if arguments.json {
-            let rank = trace.distributed().and_then(|distributed| distributed.rank);
+            let rank = model.distributed().and_then(|distributed| distributed.rank);
             let mut object = json!({"file": path.display().to_string(), "rank": rank});
             if let (Value::Object(object), Value::Object(told)) = (&mut object, present::advice_json(&advice))
             {
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
             return Ok(());
         }
         if position.several {
-            writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, trace))?;
+            writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, model))?;
         }
         let text = if arguments.markdown {
             present::advice_markdown(&advice)

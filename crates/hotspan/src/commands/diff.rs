@@ -17,7 +17,7 @@ Examples:
   hotspan diff before.hotspan after.hotspan --by shape --all --limit 0 --csv
 
 Verdicts: `change` is more than the steps differ among themselves, `noise` is not; `unknown` has fewer than three steps on a
-side; `new` and `gone` occur in one trace only. Rows that are noise are shown with --all.";
+side; `new` and `gone` occur in one model only. Rows that are noise are shown with --all.";
 
 /// What a row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -10,8 +10,8 @@ use crate::progress::say;
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan export trace.json.gz --to hotspan -o trace.hotspan
-  hotspan export trace.hotspan --to chrome -o trace.json.gz   # gzip or zstd by suffix";
+  hotspan export model.json.gz --to hotspan -o model.hotspan
+  hotspan export model.hotspan --to chrome -o model.json.gz   # gzip or zstd by suffix";
 
 /// Write a trace in another format
 #[derive(Debug, clap::Args)]
@@ -38,10 +38,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let Some(exporter) = EXPORTERS.iter().find(|exporter| exporter.name() == arguments.to) else {
         return Err(CommandError::Usage(format!("there is no format `{}`", arguments.to)));
     };
-    let trace = files::open(&arguments.file)?;
-    save(&trace, *exporter, &arguments.output)?;
+    let model = files::open(&arguments.file)?;
+    save(&model, *exporter, &arguments.output)?;
     let size = std::fs::metadata(&arguments.output).map_or(0, |metadata| metadata.len());
     let size = hotspan_store::Bytes(i64::try_from(size).unwrap_or(i64::MAX));
-    say(&format!("wrote {} ({size}, {} spans)", arguments.output.display(), trace.spans().len()));
+    say(&format!("wrote {} ({size}, {} spans)", arguments.output.display(), model.spans().len()));
     Ok(())
 }

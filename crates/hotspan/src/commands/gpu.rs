@@ -11,8 +11,8 @@ use crate::progress::say;
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan gpu trace.json.gz
-  hotspan gpu trace.json.gz --limit 0 --json | jq '.[0].idle'
+  hotspan gpu model.json.gz
+  hotspan gpu model.json.gz --limit 0 --json | jq '.[0].idle'
   hotspan gpu runs/ --markdown
 
 docs/gpu-analysis.md says what each number is. For kernels, copies and streams: hotspan stats --by kernel|copy|stream";
@@ -32,11 +32,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
-    present::sections(&arguments.files, arguments.format, output, |path, trace| {
-        let Some(gpu) = gpu(trace) else {
+    present::sections(&arguments.files, arguments.format, output, |path, model| {
+        let Some(gpu) = gpu(model) else {
             say(&format!("note: {}: no device did anything in this trace", path.display()));
             return Ok(Vec::new());
         };
-        Ok(gpu.report(trace, arguments.limit))
+        Ok(gpu.report(model, arguments.limit))
     })
 }

@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use hotspan_analyze::summary::{Summary, summary};
-use hotspan_store::{Bytes, Trace};
+use hotspan_analyze::Model;
+use hotspan_analyze::summary::Summary;
+use hotspan_store::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::error::CommandError;
@@ -12,8 +13,8 @@ use crate::{files, present};
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan info trace.json.gz
-  hotspan info runs/ --json        # every trace in a folder";
+  hotspan info model.json.gz
+  hotspan info runs/ --json        # every model in a folder";
 
 /// Show what a trace is: who wrote it, what is in it, what is missing
 #[derive(Debug, clap::Args)]
@@ -29,16 +30,16 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
     let mut objects = Vec::new();
-    let result = files::for_each(&arguments.files, |path, trace, position| {
-        let summary = summary(trace);
+    let result = files::for_each(&arguments.files, |path, model, position| {
+        let summary = model.summary();
         if arguments.json {
-            objects.push(as_json(path, trace, &summary));
+            objects.push(as_json(path, model, &summary));
             return Ok(());
         }
         if !position.first {
             writeln!(output)?;
         }
-        print(path, trace, &summary, output)
+        print(path, model, &summary, output)
     });
     if arguments.json {
         writeln!(output, "{:#}", Value::Array(objects))?;
@@ -46,9 +47,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     result
 }
 
-fn print(path: &Path, trace: &Trace, summary: &Summary, output: &mut dyn Write) -> Result<(), CommandError> {
-    writeln!(output, "{}", files::heading(path, trace))?;
-    for (name, value) in describe(trace) {
+fn print(path: &Path, model: &Model, summary: &Summary, output: &mut dyn Write) -> Result<(), CommandError> {
+    writeln!(output, "{}", files::heading(path, model))?;
+    for (name, value) in describe(model) {
         writeln!(output, "  {name:<14} {value}")?;
     }
     for table in summary.report() {
@@ -59,8 +60,8 @@ fn print(path: &Path, trace: &Trace, summary: &Summary, output: &mut dyn Write) 
 }
 
 /// What the file is and where it comes from, in words.
-fn describe(trace: &Trace) -> Vec<(&'static str, String)> {
-    let source = trace.source();
+fn describe(model: &Model) -> Vec<(&'static str, String)> {
+    let source = model.source();
     let bytes = Bytes(i64::try_from(source.bytes).unwrap_or(i64::MAX));
     let mut facts = vec![(
         "Format",
@@ -69,7 +70,7 @@ fn describe(trace: &Trace) -> Vec<(&'static str, String)> {
             None => format!("{}, {bytes}", source.format),
         },
     )];
-    let metadata = trace.metadata();
+    let metadata = model.metadata();
     let text = |key: &str| match metadata.value(key)? {
         Value::String(text) => Some(text),
         other => Some(other.to_string()),
@@ -83,7 +84,7 @@ fn describe(trace: &Trace) -> Vec<(&'static str, String)> {
         ("CUPTI", "cupti_version"),
     ];
     facts.extend(written.iter().filter_map(|(name, key)| Some((*name, text(key)?))));
-    if let Some(distributed) = trace.distributed() {
+    if let Some(distributed) = model.distributed() {
         let part = |name: &str, value: Option<String>| value.map(|value| format!("{name} {value}"));
         let parts = [
             part("rank", distributed.rank.map(|rank| rank.to_string())),
@@ -100,7 +101,7 @@ fn describe(trace: &Trace) -> Vec<(&'static str, String)> {
     if !on.is_empty() {
         facts.push(("Recorded with", on.join(", ")));
     }
-    for device in trace.devices() {
+    for device in model.devices() {
         let mut words = vec![format!("{}: {}", device.id, device.name)];
         words.extend(device.memory.map(|memory| Bytes(memory).to_string()));
         words.extend(device.capability.map(|(major, minor)| format!("compute capability {major}.{minor}")));
@@ -110,15 +111,15 @@ fn describe(trace: &Trace) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn as_json(path: &Path, trace: &Trace, summary: &Summary) -> Value {
-    let source = trace.source();
+fn as_json(path: &Path, model: &Model, summary: &Summary) -> Value {
+    let source = model.source();
     let categories = summary
         .categories
         .iter()
         .map(|row| (row.name.clone(), json!({"spans": row.spans, "total_ns": row.total.0})));
     let losses = summary.losses.iter().map(|(loss, count)| (loss.name().to_owned(), json!(count)));
-    let distributed = trace.distributed().unwrap_or_default();
-    let devices: Vec<Value> = trace
+    let distributed = model.distributed().unwrap_or_default();
+    let devices: Vec<Value> = model
         .devices()
         .into_iter()
         .map(|device| json!({"id": device.id, "name": device.name, "memory_bytes": device.memory}))
@@ -143,6 +144,6 @@ fn as_json(path: &Path, trace: &Trace, summary: &Summary) -> Value {
         "backend": distributed.backend,
         "categories": categories.collect::<Map<_, _>>(),
         "losses": losses.collect::<Map<_, _>>(),
-        "memory_bytes": trace.heap_bytes(),
+        "memory_bytes": model.heap_bytes(),
     })
 }

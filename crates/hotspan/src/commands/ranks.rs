@@ -29,8 +29,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
     let mut summaries = Vec::new();
-    let result = files::for_each(&arguments.files, |_, trace, _| {
-        summaries.push(RankSummary::of(trace));
+    let result = files::for_each(&arguments.files, |_, model, _| {
+        summaries.push(RankSummary::of(model));
         Ok(())
     });
     present::tables(&compare(&summaries).report(), arguments.format, output)?;

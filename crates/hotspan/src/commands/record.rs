@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use hotspan_analyze::Model;
 use hotspan_collect::launch::{self, Program, Signals};
 use hotspan_collect::sampler::{ProcessNumber, Recording, SampleOptions, SamplerError};
 
@@ -123,7 +124,7 @@ fn sample_native(arguments: &Arguments, format: Format, output: Option<&Path>) -
     let beside = output.unwrap_or(Path::new("hotspan"));
     let mut command = Command::new(program);
     let (trace, status) = super::run::sample_from_within(command.args(rest), arguments.rate, beside)?;
-    write(arguments, format, output, &trace)?;
+    write(arguments, format, output, &Model::new(trace))?;
     match launch::end_like(status) {
         0 => Ok(()),
         code => Err(CommandError::Ended(code)),

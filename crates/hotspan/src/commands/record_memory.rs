@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use hotspan_analyze::process_memory::process_memory;
+use hotspan_analyze::Model;
 use hotspan_collect::launch;
 use hotspan_collect::process_memory::{self, Options};
 use hotspan_formats::export::{chrome, hotspan, memory_plot, mprof};
@@ -59,9 +59,9 @@ pub(crate) fn run(
     let recording = process_memory::run(program, rest, options).map_err(started)?;
     let status = recording.status;
     let rounds = recording.rounds;
-    let trace = recording.builder.finish();
-    save(&trace, exporter(output), output)?;
-    let memory = process_memory(&trace);
+    let model = Model::new(recording.builder.finish());
+    save(&model, exporter(output), output)?;
+    let memory = model.process_memory();
     say(present::text(&memory.report()).trim_end());
     let peak = memory
         .peak

@@ -2,10 +2,11 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use hotspan_analyze::Model;
 use hotspan_analyze::overview::compare::{Comparison, compare};
 use hotspan_analyze::{Overview, Table, overview};
-use hotspan_store::Trace;
 use serde_json::{Map, Value, json};
 
 use crate::commands::report_html;
@@ -20,7 +21,7 @@ Examples:
   hotspan report train.hotspan --markdown > report.md
   hotspan report before.hotspan after.hotspan   # what got faster and slower
   hotspan report train.hotspan --html report.html   # the dashboard in one file, to share
-  hotspan report ranks/ --html report.html          # of a folder with a trace for each rank
+  hotspan report ranks/ --html report.html          # of a folder with a model for each rank
   hotspan report train.hotspan.spool            # of a run that was killed";
 
 /// Show where the time of a program went and what to change, or compare two runs
@@ -66,10 +67,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         }
         return report_html::write(&traces, arguments.with_source, html);
     }
-    let trace = open(&arguments.file)?;
+    let model = open(&arguments.file)?;
     match &arguments.after {
-        None => write(&trace, arguments.format, style, output),
-        Some(path) => write_comparison(&compare(&trace, &open(path)?), arguments.format, style, output),
+        None => write(&model, arguments.format, style, output),
+        Some(path) => write_comparison(&compare(&model, &open(path)?), arguments.format, style, output),
     }
 }
 
@@ -78,29 +79,29 @@ fn is_cut_off(path: &Path) -> bool {
     path.is_dir() && path.file_name().is_some_and(|name| name.to_string_lossy().contains(".spool"))
 }
 
-fn open(path: &Path) -> Result<Trace, CommandError> {
+fn open(path: &Path) -> Result<Model, CommandError> {
     if !path.is_dir() {
         return files::open(path);
     }
     if let Some(trace) = spool::open(path) {
-        return Ok(trace);
+        return Ok(Model::new(trace));
     }
     let mut traces = Vec::new();
-    files::for_each(&[path.to_owned()], |_, trace, _| {
-        traces.push(trace.clone());
+    files::for_each(&[path.to_owned()], |_, model, _| {
+        traces.push(Arc::clone(model.trace()));
         Ok(())
     })?;
-    Ok(hotspan_store::merge(&traces))
+    Ok(Model::new(hotspan_store::merge(&traces)))
 }
 
 /// Writes the report of a trace.
 pub(crate) fn write(
-    trace: &Trace,
+    model: &Model,
     format: ReportFormat,
     style: Style,
     output: &mut dyn Write,
 ) -> Result<(), CommandError> {
-    let overview = overview(trace);
+    let overview = overview(model);
     let text = if format.json {
         format!("{:#}\n", overview_json(&overview))
     } else if format.markdown {

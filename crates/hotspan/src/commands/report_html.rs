@@ -1,14 +1,14 @@
 //! `hotspan report --html`: the dashboard with its data in one file.
 
 use std::path::{Path, PathBuf};
-
-use hotspan_store::Trace;
+use std::sync::Arc;
 
 use crate::error::CommandError;
 use crate::files;
+use hotspan_analyze::Model;
 
 /// Writes the page of some traces. It appears whole or not at all.
-pub(crate) fn write(traces: &[(PathBuf, Trace)], with_source: bool, html: &Path) -> Result<(), CommandError> {
+pub(crate) fn write(traces: &[(PathBuf, Model)], with_source: bool, html: &Path) -> Result<(), CommandError> {
     let page = hotspan_view::static_page(traces, with_source)
         .ok_or_else(|| CommandError::Usage("this hotspan was built without the web app".to_owned()))?;
     let unfinished = html.with_extension(format!("{}.tmp", std::process::id()));
@@ -17,10 +17,10 @@ pub(crate) fn write(traces: &[(PathBuf, Trace)], with_source: bool, html: &Path)
 }
 
 /// The traces that a path names: those of a folder are the ranks of a job or runs to compare, each on its own.
-pub(crate) fn traces(path: &Path) -> Result<Vec<(PathBuf, Trace)>, CommandError> {
+pub(crate) fn traces(path: &Path) -> Result<Vec<(PathBuf, Model)>, CommandError> {
     let mut traces = Vec::new();
-    files::for_each(&[path.to_owned()], |path, trace, _| {
-        traces.push((path.to_owned(), trace.clone()));
+    files::for_each(&[path.to_owned()], |path, model, _| {
+        traces.push((path.to_owned(), Model::new(Arc::clone(model.trace()))));
         Ok(())
     })?;
     Ok(traces)

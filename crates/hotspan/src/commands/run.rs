@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use hotspan_analyze::{RUN_KEY, TreeOptions};
+use hotspan_analyze::{Model, RUN_KEY, TreeOptions};
 use hotspan_collect::clock::UnixNanos;
 use hotspan_collect::{clock, launch};
 use hotspan_formats::export::flamegraph::Flamegraph;
@@ -132,7 +132,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     facts["written_unix_ns"] = written.map(|written| written.0).into();
     facts["ended"] = describe(status).into();
     trace.set_metadata(RUN_KEY, &facts.to_string());
-    match save(&trace, &Hotspan, &output) {
+    let model = Model::new(trace);
+    match save(&model, &Hotspan, &output) {
         Ok(()) => {
             let _ = fs::remove_dir_all(&spool);
         }
@@ -141,11 +142,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
     let mut text = Vec::new();
     let style = Style::of(io::stderr().is_terminal());
-    report::write(&trace, arguments.format, style, &mut text)?;
+    report::write(&model, arguments.format, style, &mut text)?;
     let mut stderr = io::stderr().lock();
     let _ = writeln!(stderr).and_then(|()| stderr.write_all(&text));
     let _ = writeln!(stderr, "\nThe recording is {}", output.display());
-    if let Some(picture) = flame_graph(&trace, &output, words(arguments)) {
+    if let Some(picture) = flame_graph(&model, &output, words(arguments)) {
         let _ = writeln!(stderr, "The flame graph is {}", picture.display());
     }
     drop(stderr);
@@ -156,13 +157,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
 }
 
 /// A flame graph beside the recording; nothing where there is nothing to draw. The report does without it.
-fn flame_graph(trace: &Trace, output: &Path, title: String) -> Option<PathBuf> {
-    if trace.profile().samples.is_empty() && trace.spans().is_empty() {
+fn flame_graph(model: &Model, output: &Path, title: String) -> Option<PathBuf> {
+    if model.profile().samples.is_empty() && model.spans().is_empty() {
         return None;
     }
     let path = output.with_extension("svg");
     let flamegraph = Flamegraph { options: TreeOptions::default(), title: Some(title) };
-    match save(trace, &flamegraph, &path) {
+    match save(model, &flamegraph, &path) {
         Ok(()) => Some(path),
         Err(error) => {
             say(&format!("note: no flame graph: {error}"));

@@ -6,14 +6,12 @@ mod functions;
 use std::io::Write;
 use std::path::PathBuf;
 
+use hotspan_analyze::Model;
 use hotspan_analyze::copies::{copies, copy_table};
-use hotspan_analyze::device_work::DeviceWork;
 use hotspan_analyze::kernels::kernels;
-use hotspan_analyze::steps::recording;
 use hotspan_analyze::streams::{stream_table, streams};
 use hotspan_analyze::table::{TableOptions, sort, table};
 use hotspan_analyze::{GroupBy, KeyAverages, Table};
-use hotspan_store::Trace;
 use serde_json::{Value, json};
 
 use crate::commands::stats_lines;
@@ -23,9 +21,9 @@ use crate::present::{self, Format};
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan stats trace.json.gz
-  hotspan stats trace.json.gz --by shape --sort self_cpu_time_total --limit 20
-  hotspan stats trace.json.gz --by kernel --markdown
+  hotspan stats model.json.gz
+  hotspan stats model.json.gz --by shape --sort self_cpu_time_total --limit 20
+  hotspan stats model.json.gz --by kernel --markdown
   hotspan stats profile.prof --sort tottime --limit 10     # pstats' table; several files are added up
   hotspan stats profile.prof --callers 'forward'
   hotspan stats train.py.lprof        # line_profiler's report; --json for programs
@@ -101,27 +99,27 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     let Format { json, csv, markdown } = arguments.format;
     let mut objects = Vec::new();
     let mut shows_functions = false;
-    let result = files::for_each(&arguments.files, |path, trace, position| {
-        if arguments.by.is_none() && !position.several && functions::has_only_functions(trace) {
+    let result = files::for_each(&arguments.files, |path, model, position| {
+        if arguments.by.is_none() && !position.several && functions::has_only_functions(model) {
             shows_functions = true;
-            return functions::show_trace(path, trace, arguments, output);
+            return functions::show_trace(path, model, arguments, output);
         }
         if position.several && !json && !csv {
-            writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, trace))?;
+            writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, model))?;
         }
         // A file that knows nothing but lines is meant to show them.
         let by_line =
-            arguments.by() == By::Line || (arguments.by.is_none() && stats_lines::is_all_there_is(trace));
+            arguments.by() == By::Line || (arguments.by.is_none() && stats_lines::is_all_there_is(model));
         if by_line && !json && !csv && !markdown {
-            return Ok(output.write_all(stats_lines::text(trace).as_bytes())?);
+            return Ok(output.write_all(stats_lines::text(model).as_bytes())?);
         }
         let is_torch_table = matches!(arguments.by(), By::Op | By::Shape | By::Stack);
         if is_torch_table && !json && !csv && !markdown {
-            return Ok(output.write_all(torch_table(trace, arguments)?.as_bytes())?);
+            return Ok(output.write_all(torch_table(model, arguments)?.as_bytes())?);
         }
         let report =
-            if by_line { hotspan_analyze::lines::line_table(trace) } else { report(trace, arguments)? };
-        let rank = trace.distributed().and_then(|distributed| distributed.rank);
+            if by_line { hotspan_analyze::lines::line_table(model) } else { report(model, arguments)? };
+        let rank = model.distributed().and_then(|distributed| distributed.rank);
         let file = path.display().to_string();
         if json {
             objects.push(json!({"file": file, "rank": rank, "rows": present::json_rows(&report)}));
@@ -143,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     result
 }
 
-fn averages(trace: &Trace, arguments: &Arguments) -> KeyAverages {
+fn averages(model: &Model, arguments: &Arguments) -> KeyAverages {
     let group_by = GroupBy {
         input_shapes: arguments.by() == By::Shape,
         stack_depth: if arguments.by() == By::Stack { arguments.stack_depth } else { 0 },
@@ -151,7 +149,7 @@ fn averages(trace: &Trace, arguments: &Arguments) -> KeyAverages {
         thread: arguments.by() == By::Thread,
         ..GroupBy::default()
     };
-    KeyAverages::compute(trace, &group_by)
+    KeyAverages::compute(model, &group_by)
 }
 
 /// What rows are sorted by when nobody says.
@@ -161,8 +159,8 @@ fn sort_key<'a>(arguments: &'a Arguments, averages: &KeyAverages) -> &'a str {
     arguments.sort.as_deref().unwrap_or(default)
 }
 
-fn torch_table(trace: &Trace, arguments: &Arguments) -> Result<String, CommandError> {
-    let averages = averages(trace, arguments);
+fn torch_table(model: &Model, arguments: &Arguments) -> Result<String, CommandError> {
+    let averages = averages(model, arguments);
     let options = TableOptions {
         sort_by: Some(sort_key(arguments, &averages).to_owned()),
         row_limit: (arguments.limit > 0).then_some(arguments.limit),
@@ -174,11 +172,11 @@ fn torch_table(trace: &Trace, arguments: &Arguments) -> Result<String, CommandEr
     Ok(present::printable(&table(&averages, &options)?))
 }
 
-fn report(trace: &Trace, arguments: &Arguments) -> Result<Table, CommandError> {
+fn report(model: &Model, arguments: &Arguments) -> Result<Table, CommandError> {
     let device_table = match arguments.by() {
-        By::Kernel => Some(kernels(trace).report()),
-        By::Copy => Some(copy_table(&copies(trace))),
-        By::Stream => Some(stream_table(&streams(trace), recording(trace, &DeviceWork::of(trace)))),
+        By::Kernel => Some(kernels(model).report()),
+        By::Copy => Some(copy_table(&copies(model))),
+        By::Stream => Some(stream_table(&streams(model), *model.recording())),
         By::Op | By::Shape | By::Stack | By::Module | By::Thread | By::Function | By::Line => None,
     };
     let mut report = if let Some(mut report) = device_table {
@@ -189,7 +187,7 @@ fn report(trace: &Trace, arguments: &Arguments) -> Result<Table, CommandError> {
         }
         report
     } else {
-        let mut averages = averages(trace, arguments);
+        let mut averages = averages(model, arguments);
         let key = sort_key(arguments, &averages).to_owned();
         sort(&mut averages, &key)?;
         averages.report()

@@ -10,12 +10,12 @@ use crate::present::{self, Format};
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan steps trace.json.gz
+  hotspan steps model.json.gz
   hotspan steps runs/ --csv
-  hotspan steps trace.json.gz --json | jq '.[0].devices[] | {step, idle}'
+  hotspan steps model.json.gz --json | jq '.[0].devices[] | {step, idle}'
 
 On a device: compute + exposed communication + exposed copy + idle = time, exactly.
-On the host the parts add up in the same way. A trace without ProfilerStep marks is one step.";
+On the host the parts add up in the same way. A model without ProfilerStep marks is one step.";
 
 /// Show where the time of each step goes, on devices and on the host
 #[derive(Debug, clap::Args)]
@@ -29,5 +29,5 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
-    present::sections(&arguments.files, arguments.format, output, |_, trace| Ok(steps(trace).report()))
+    present::sections(&arguments.files, arguments.format, output, |_, model| Ok(steps(model).report()))
 }

@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   hotspan record -o run.hotspan -- python train.py && hotspan tree run.hotspan
   hotspan tree profile.speedscope.json --threads
-  hotspan tree trace.json.gz --all --least 0.1    # operators and Python functions, insides of libraries too";
+  hotspan tree model.json.gz --all --least 0.1    # operators and Python functions, insides of libraries too";
 
 /// Show who called whom and how long it took, as a tree
 #[derive(Debug, clap::Args)]
@@ -64,8 +64,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     let options =
         TreeOptions { lines: arguments.lines, threads: arguments.threads, busy_only: arguments.busy };
     let mut objects = Vec::new();
-    let result = files::for_each(&arguments.files, |path, trace, position| {
-        let tree = call_tree(trace, &options);
+    let result = files::for_each(&arguments.files, |path, model, position| {
+        let tree = call_tree(model, &options);
         let report = tree.report(&arguments.show.into());
         if arguments.json {
             let file = path.display().to_string();
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
             return Ok(());
         }
         if position.several {
-            writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, trace))?;
+            writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, model))?;
         }
         if tree.source == TreeSource::Nothing {
             say(&format!("note: {} has neither samples nor calls", path.display()));

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use hotspan_analyze::Model;
 use hotspan_analyze::Table;
-use hotspan_store::Trace;
 use serde_json::{Map, Value, json};
 
 use super::{Format, csv, json_rows, markdown, text};
@@ -17,19 +17,19 @@ pub(crate) fn print(
     paths: &[PathBuf],
     format: Format,
     output: &mut dyn Write,
-    mut tables: impl FnMut(&Path, &Trace) -> Result<Vec<(&'static str, Table)>, CommandError>,
+    mut tables: impl FnMut(&Path, &Model) -> Result<Vec<(&'static str, Table)>, CommandError>,
 ) -> Result<(), CommandError> {
     let mut objects = Vec::new();
-    let result = files::for_each(paths, |path, trace, position| {
-        let tables = tables(path, trace)?;
+    let result = files::for_each(paths, |path, model, position| {
+        let tables = tables(path, model)?;
         if format.json {
-            objects.push(object(path, trace, &tables));
+            objects.push(object(path, model, &tables));
             return Ok(());
         }
         if position.several && !format.csv {
-            writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, trace))?;
+            writeln!(output, "{}{}\n", if position.first { "" } else { "\n" }, files::heading(path, model))?;
         }
-        let rank = trace.distributed().and_then(|distributed| distributed.rank);
+        let rank = model.distributed().and_then(|distributed| distributed.rank);
         let prefix = [
             ("file", path.display().to_string()),
             ("rank", rank.map_or(String::new(), |rank| rank.to_string())),
@@ -81,8 +81,8 @@ fn write_tables(
     Ok(())
 }
 
-fn object(path: &Path, trace: &Trace, tables: &[(&'static str, Table)]) -> Value {
-    let rank = trace.distributed().and_then(|distributed| distributed.rank);
+fn object(path: &Path, model: &Model, tables: &[(&'static str, Table)]) -> Value {
+    let rank = model.distributed().and_then(|distributed| distributed.rank);
     let mut object = Map::new();
     object.insert("file".to_owned(), json!(path.display().to_string()));
     object.insert("rank".to_owned(), json!(rank));

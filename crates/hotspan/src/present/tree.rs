@@ -32,8 +32,8 @@ pub(crate) fn render(tree: &Tree, colored: bool) -> String {
         let clean = |text: &str| printable(text).replace('\n', " ");
         let (start, dim, end) = if colored { (color(row.share), "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
         out.push_str(&format!("{start}{} {:.1} %{end}  {}", row.total, row.share, clean(&row.label)));
-        if !row.place.is_empty() {
-            out.push_str(&format!("  {dim}{}{end}", clean(&row.place)));
+        if !row.location.is_empty() {
+            out.push_str(&format!("  {dim}{}{end}", clean(&row.location)));
         }
         if row.own.0 > 0 && row.own != row.total {
             out.push_str(&format!("  {dim}[own {}]{end}", row.own));
@@ -52,7 +52,7 @@ pub(crate) fn json(tree: &Tree) -> Value {
         json!({
             "depth": row.depth,
             "function": row.label,
-            "place": row.place,
+            "place": row.location,
             "total_ns": row.total.0,
             "own_ns": row.own.0,
             "share_percent": row.share,
@@ -74,7 +74,7 @@ mod tests {
         let row = |depth, label: &str, total, own| TreeRow {
             depth,
             label: label.to_owned(),
-            place: String::new(),
+            location: String::new(),
             total: Duration(total),
             own: Duration(own),
             share: total as f64,

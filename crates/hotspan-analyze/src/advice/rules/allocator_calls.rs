@@ -25,8 +25,8 @@ const CALLS: [&str; 10] = [
 
 fn check(context: &Context<'_>) -> Option<Finding> {
     let mut tally = Tally::default();
-    for call in runtime_calls(context).filter(|&call| CALLS.contains(&context.trace.span_name(call))) {
-        tally.add(context, context.trace.span_name(call), call, context.time(call));
+    for call in runtime_calls(context).filter(|&call| CALLS.contains(&context.model.span_name(call))) {
+        tally.add(context, context.model.span_name(call), call, context.time(call));
     }
     let percent = context.percent(tally.time());
     if percent < 1.0 {

@@ -21,19 +21,19 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let trace = context.trace;
+    let trace = context.model;
     let trains = |name: &str| {
         name.starts_with("autograd::engine::") || name.starts_with("Optimizer.step") || name.contains("AccumulateGrad")
     };
     if trace.spans().ids().any(|span| trains(trace.span_name(span))) {
         return None;
     }
-    let sequence = trace.arg("Sequence number");
+    let sequence = trace.sequence();
     let mut last: HashMap<TrackId, i64> = HashMap::new();
     let mut tally = Tally::default();
     let mut before = HashMap::new();
     for span in context.calls() {
-        let Some(number) = sequence.int(trace.spans().args(span)) else { continue };
+        let Some(number) = sequence.of(span) else { continue };
         let track = trace.spans().track(span);
         // The number rises after the call that made the node.
         if let Some(known) = last.insert(track, number)

@@ -17,8 +17,8 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let spans = context.trace.spans();
-    let mut last = vec![None; context.trace.tracks().len()];
+    let spans = context.model.spans();
+    let mut last = vec![None; context.model.tracks().len()];
     let mut tally = Tally::default();
     for span in context.outermost_calls() {
         let last = &mut last[spans.track(span).index()];

@@ -20,12 +20,12 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let spans = context.trace.spans();
+    let spans = context.model.spans();
     let mut tally = Tally::default();
     let mut is_single = false;
-    for &span in context.nesting.order() {
-        let name = context.trace.span_name(span);
-        let waits = name.starts_with("enumerate(Data") && context.events.role(span).is_host();
+    for &span in context.model.nesting().order() {
+        let name = context.model.span_name(span);
+        let waits = name.starts_with("enumerate(Data") && context.model.role(span).is_host();
         if waits && context.is_in_range(spans.time(span)) {
             is_single |= name.contains("_SingleProcess");
             tally.add(context, name, span, context.time(span));

@@ -3,7 +3,8 @@
 use hotspan_store::{Duration, SpanId};
 
 use crate::advice::context::{Context, part};
-use crate::advice::device::{RuntimeCalls, Work, device_spans, runtime_calls};
+use crate::advice::device::{device_spans, runtime_calls};
+use crate::model::device_work::WorkKind;
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
@@ -25,7 +26,7 @@ pub(super) const RULE: Rule = Rule {
 const PATIENCE: Duration = Duration(50_000);
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let spans = context.trace.spans();
+    let spans = context.model.spans();
     let last_call = context.calls().map(|span| spans.time(span)).max();
     let mut tally = Tally::default();
     let mut note = |call: SpanId, what: &str, time: Duration| {
@@ -36,18 +37,18 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         }
     };
     for call in runtime_calls(context).filter(|&call| Some(spans.time(call)) <= last_call) {
-        let name = context.trace.span_name(call);
+        let name = context.model.span_name(call);
         if name.contains("Synchronize") || matches!(name, "cudaMemcpy" | "hipMemcpy") {
             note(call, name, context.time(call));
         }
     }
     // A copy into pageable memory returns when it is done, whatever its call is named.
-    let calls = RuntimeCalls::of(context);
-    for (copy, _) in device_spans(context).filter(|&(_, work)| work == Work::Copy) {
-        let Some(call) = calls.behind(copy).filter(|_| context.trace.span_name(copy).contains("DtoH")) else { continue };
+    let calls = context.model.launch_calls();
+    for (copy, _) in device_spans(context).filter(|&(_, work)| work == WorkKind::Copy) {
+        let Some(call) = calls.call(copy).filter(|_| context.model.span_name(copy).contains("DtoH")) else { continue };
         let waited = context.time(call) - context.time(copy);
-        if context.trace.span_name(call).ends_with("MemcpyAsync") && waited > PATIENCE {
-            note(call, context.trace.span_name(copy), waited);
+        if context.model.span_name(call).ends_with("MemcpyAsync") && waited > PATIENCE {
+            note(call, context.model.span_name(copy), waited);
         }
     }
     let percent = context.percent(tally.time());

@@ -2,7 +2,7 @@
 
 use crate::advice::context::Context;
 use crate::advice::finding::Tally;
-use crate::flops::shapes::product;
+use crate::model::inputs::product;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -28,7 +28,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
             continue;
         }
         let types = context.types(span);
-        if let [to, from, ..] = types.as_slice()
+        if let [to, from, ..] = types
             && to != from
             && ![to, from].iter().any(|kind| kind.is_empty() || *kind == "Scalar")
         {

@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
 const REACH: usize = 8;
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let spans = context.trace.spans();
+    let spans = context.model.spans();
     let fused = |span: SpanId| {
         context.around(span).any(|outer| {
             let name = context.name(outer);
@@ -31,7 +31,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         })
     };
     // The products and softmaxes among the outermost calls of each thread.
-    let mut threads: Vec<Vec<SpanId>> = vec![Vec::new(); context.trace.tracks().len()];
+    let mut threads: Vec<Vec<SpanId>> = vec![Vec::new(); context.model.tracks().len()];
     for span in context.outermost_calls() {
         threads[spans.track(span).index()].push(span);
     }

@@ -1,7 +1,8 @@
 //! `exposed-communication`: collectives that no computation hides.
 
 use crate::advice::context::Context;
-use crate::advice::device::{Work, busy, device_spans};
+use crate::advice::device::{busy, device_spans};
+use crate::model::device_work::WorkKind;
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
@@ -19,14 +20,14 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let exposed = busy(context, |work| work == Work::Communication).without(&busy(context, |work| work == Work::Compute));
+    let exposed = busy(context, |work| work == WorkKind::Communication).subtract(&busy(context, |work| work == WorkKind::Compute));
     let percent = context.percent(exposed.length());
     if percent < 10.0 {
         return None;
     }
     let mut tally = Tally::default();
-    for (span, _) in device_spans(context).filter(|&(_, work)| work == Work::Communication) {
-        tally.add(context, context.trace.span_name(span), context.launches().owner(span).unwrap_or(span), context.time(span));
+    for (span, _) in device_spans(context).filter(|&(_, work)| work == WorkKind::Communication) {
+        tally.add(context, context.model.span_name(span), context.model.launches().owner(span).unwrap_or(span), context.time(span));
     }
     Some(Finding {
         message: format!("the device only communicates for {percent:.0} % of {}", context.basis()),

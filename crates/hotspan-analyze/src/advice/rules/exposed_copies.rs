@@ -1,7 +1,8 @@
 //! `exposed-copies`: transfers that no kernel hides.
 
 use crate::advice::context::Context;
-use crate::advice::device::{Work, busy, device_spans};
+use crate::advice::device::{busy, device_spans};
+use crate::model::device_work::WorkKind;
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
@@ -18,14 +19,14 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let exposed = busy(context, |work| work == Work::Copy).without(&busy(context, |work| work != Work::Copy));
+    let exposed = busy(context, |work| work == WorkKind::Copy).subtract(&busy(context, |work| work != WorkKind::Copy));
     let percent = context.percent(exposed.length());
     if percent < 3.0 {
         return None;
     }
     let mut tally = Tally::default();
-    for (span, _) in device_spans(context).filter(|&(_, work)| work == Work::Copy) {
-        tally.add(context, context.trace.span_name(span), context.launches().owner(span).unwrap_or(span), context.time(span));
+    for (span, _) in device_spans(context).filter(|&(_, work)| work == WorkKind::Copy) {
+        tally.add(context, context.model.span_name(span), context.model.launches().owner(span).unwrap_or(span), context.time(span));
     }
     Some(Finding {
         message: format!("the device only copies for {percent:.0} % of {}", context.basis()),

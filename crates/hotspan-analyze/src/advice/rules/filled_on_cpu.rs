@@ -24,10 +24,10 @@ const MAKERS: [&str; 14] = [
 ];
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let (trace, spans) = (context.trace, context.trace.spans());
+    let (trace, spans) = (context.model, context.model.spans());
     // The outermost calls whose copies go to the device.
     let mut uploads: Vec<SpanId> = Vec::new();
-    for &(device, owner) in context.launches().owners() {
+    for &(device, owner) in context.model.launches().owners() {
         let is_upload = trace.span_category(device) == Category::Memcpy && trace.span_name(device).contains("HtoD");
         if is_upload {
             uploads.push(context.around(owner).filter(|&outer| context.is_call(outer)).last().unwrap_or(owner));

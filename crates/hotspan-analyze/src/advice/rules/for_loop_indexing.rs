@@ -1,6 +1,6 @@
 //! `for-loop-indexing`: a Python loop takes a tensor apart, element by element.
 
-use hotspan_store::{Duration, SpanId, StringId};
+use hotspan_store::{Duration, SpanId};
 
 use crate::advice::context::{Context, part};
 use crate::advice::finding::Tally;
@@ -25,7 +25,7 @@ const WIDEST_MEAN: i64 = 200_000;
 const MOST_BETWEEN: usize = 12;
 
 struct Run {
-    shape: Option<StringId>,
+    shape: u32,
     first: SpanId,
     last: SpanId,
     count: u64,
@@ -33,10 +33,10 @@ struct Run {
 }
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let spans = context.trace.spans();
-    let shapes = context.trace.arg("Input Dims");
+    let spans = context.model.spans();
+    let shapes = context.model.shapes();
     let loading = context.inside("enumerate(Data");
-    let mut runs: Vec<Option<Run>> = (0..context.trace.tracks().len()).map(|_| None).collect();
+    let mut runs: Vec<Option<Run>> = (0..context.model.tracks().len()).map(|_| None).collect();
     let mut tally = Tally::default();
     let close = |run: Option<Run>, tally: &mut Tally| {
         if let Some(run) = run.filter(|run| run.count >= FEWEST) {
@@ -55,7 +55,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
             }
             continue;
         }
-        let shape = shapes.text_id(spans.args(span));
+        let shape = shapes.id(span);
         match slot {
             Some(run)
                 if run.shape == shape

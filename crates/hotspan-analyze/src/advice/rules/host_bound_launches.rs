@@ -3,7 +3,8 @@
 use hotspan_store::{Duration, SpanId, Timestamp};
 
 use crate::advice::context::Context;
-use crate::advice::device::{Intervals, RuntimeCalls, device_spans, idle};
+use crate::advice::device::{device_spans, idle};
+use crate::intervals::{Interval, Intervals};
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
@@ -25,23 +26,23 @@ const LONGEST: Duration = Duration(5_000_000);
 const FEWEST: u64 = 50;
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let spans = context.trace.spans();
+    let spans = context.model.spans();
     let idle = idle(context);
     if context.percent(idle.length()) < 15.0 {
         return None;
     }
-    let loading = Intervals::of(context.nesting.order().iter().copied().filter_map(|span| {
-        let loads = context.trace.span_name(span).starts_with("enumerate(Data") && context.events.role(span).is_host();
-        loads.then(|| (spans.time(span), spans.end(span)))
-    }));
-    let calls = RuntimeCalls::of(context);
+    let loading: Intervals = context.model.nesting().order().iter().copied().filter_map(|span| {
+        let loads = context.model.span_name(span).starts_with("enumerate(Data") && context.model.role(span).is_host();
+        loads.then(|| Interval::new(spans.time(span), spans.end(span)))
+    }).collect();
+    let calls = context.model.launch_calls();
     let mut work: Vec<(Timestamp, SpanId)> = device_spans(context).map(|(span, _)| (spans.time(span), span)).collect();
     work.sort_unstable();
     let mut tally = Tally::default();
-    let unexplained = idle.without(&loading);
-    for (begin, end) in unexplained.iter() {
+    let unexplained = idle.subtract(&loading);
+    for &Interval { begin, end } in unexplained.parts() {
         let next = work.get(work.partition_point(|&(time, _)| time < end));
-        let Some(call) = next.and_then(|&(_, span)| calls.behind(span)) else { continue };
+        let Some(call) = next.and_then(|&(_, span)| calls.call(span)) else { continue };
         if spans.time(call) > begin && end.since(begin) <= LONGEST {
             let owner = context.around(call).filter(|&outer| context.is_call(outer)).last();
             let label = owner.map_or("launches outside of operators", |owner| context.name(owner));

@@ -3,6 +3,7 @@
 use crate::advice::context::Context;
 use crate::advice::device::{busy, device_count, idle};
 use crate::advice::finding::Tally;
+use crate::intervals::Interval;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -25,7 +26,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let mut tally = Tally::default();
-    for (begin, end) in idle.iter() {
+    for &Interval { begin, end } in idle.parts() {
         let label = match end.since(begin).0 {
             0..10_000 => "idle for less than 10 us",
             10_000..1_000_000 => "idle for 10 us to 1 ms",

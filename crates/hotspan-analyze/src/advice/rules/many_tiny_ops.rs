@@ -30,7 +30,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     if Need::Device.is_met(context) {
         return None;
     }
-    if context.trace.strings().iter().any(|text| text.starts_with("Torch-Compiled Region") || text.contains("CompiledFxGraph")) {
+    if context.model.strings().iter().any(|text| text.starts_with("Torch-Compiled Region") || text.contains("CompiledFxGraph")) {
         return None;
     }
     let loading = context.inside("enumerate(Data");
@@ -38,7 +38,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     let mut gaps = Duration::ZERO;
     // Where the last call of each thread ended, when it was a short one.
     let mut ended: HashMap<TrackId, Timestamp> = HashMap::new();
-    let spans = context.trace.spans();
+    let spans = context.model.spans();
     for span in context.calls().filter(|&span| context.is_leaf(span) && loading.of(span).is_none()) {
         let time = context.time(span);
         all += 1;

@@ -4,7 +4,6 @@ use hotspan_store::{Bytes, Duration};
 
 use crate::advice::context::Context;
 use crate::advice::{Confidence, Evidence, Finding, Need, Rule};
-use crate::memory_timeline::memory_timeline;
 
 pub(super) const RULE: Rule = Rule {
     id: "memory-growth",
@@ -20,9 +19,9 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    for timeline in memory_timeline(context.trace) {
+    for timeline in context.model.memory_timeline() {
         let curve: Vec<_> = timeline.held().collect();
-        let at_end = |step: &crate::summary::Step| {
+        let at_end = |step: &crate::model::steps::Step| {
             let end = step.begin.plus(step.duration);
             let after = curve.partition_point(|&(time, _)| time <= end);
             after.checked_sub(1).map_or(0, |place| curve[place].1.0)

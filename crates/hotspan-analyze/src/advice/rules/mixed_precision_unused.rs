@@ -3,7 +3,8 @@
 use hotspan_store::Duration;
 
 use crate::advice::context::{Context, part};
-use crate::advice::device::{Work, device_spans};
+use crate::advice::device::{device_spans};
+use crate::model::device_work::WorkKind;
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
@@ -26,18 +27,18 @@ const ELIGIBLE: [&str; 10] = [
 const TENSOR_CORES: [&str; 9] = ["884", "1688", "16816", "hmma", "wgmma", "gmma", "nvjet", "tensorop", "xmma"];
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let has_cores = context.trace.devices().iter().any(|device| device.capability.is_some_and(|(major, _)| major >= 7));
+    let has_cores = context.model.devices().iter().any(|device| device.capability.is_some_and(|(major, _)| major >= 7));
     if !has_cores {
         return None;
     }
     let (mut all, mut tally) = (Duration::ZERO, Tally::default());
-    for (span, _) in device_spans(context).filter(|&(_, work)| work == Work::Compute) {
-        let name = context.trace.span_name(span).to_ascii_lowercase();
+    for (span, _) in device_spans(context).filter(|&(_, work)| work == WorkKind::Compute) {
+        let name = context.model.span_name(span).to_ascii_lowercase();
         if TENSOR_CORES.iter().any(|part| name.contains(part)) {
             return None;
         }
         all += context.time(span);
-        let Some(owner) = context.launches().owner(span) else { continue };
+        let Some(owner) = context.model.launches().owner(span) else { continue };
         let eligible = std::iter::once(owner)
             .chain(context.around(owner))
             .find(|&outer| ELIGIBLE.contains(&context.name(outer)) || context.name(outer).contains("onvolution_backward"));

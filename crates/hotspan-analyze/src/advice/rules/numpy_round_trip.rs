@@ -4,9 +4,9 @@ use hotspan_store::{Duration, SpanId, Timestamp};
 
 use crate::advice::context::Context;
 use crate::advice::finding::Tally;
-use crate::source::users_line;
+use crate::model::source::users_line;
 use crate::advice::{Confidence, Finding, Need, Rule};
-use crate::events::Role;
+use crate::model::events::Role;
 
 pub(super) const RULE: Rule = Rule {
     id: "numpy-round-trip",
@@ -27,10 +27,10 @@ pub(super) const RULE: Rule = Rule {
 const MOST_CALLS_BETWEEN: usize = 24;
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let spans = context.trace.spans();
+    let spans = context.model.spans();
     let loading = context.inside("enumerate(DataLoader)");
     let optimizer = context.inside("Optimizer.");
-    let mut by_thread: Vec<Vec<SpanId>> = vec![Vec::new(); context.trace.tracks().len()];
+    let mut by_thread: Vec<Vec<SpanId>> = vec![Vec::new(); context.model.tracks().len()];
     for span in context.outermost_calls() {
         if loading.of(span).is_none() && optimizer.of(span).is_none() {
             by_thread[spans.track(span).index()].push(span);
@@ -101,11 +101,11 @@ fn shared_range(context: &Context<'_>, left: SpanId, right: SpanId) -> Option<Sp
 
 /// Says what the thread did between two calls, from samples or Python functions where there are any.
 fn note_gap(context: &Context<'_>, tally: &mut Tally, before: SpanId, from: Timestamp, to: Timestamp) {
-    let trace = context.trace;
+    let trace = context.model;
     let profile = trace.profile();
     let track = trace.spans().track(before);
     let mut sampled = false;
-    for sample in context.sources().between(track, from, to) {
+    for sample in context.model.sources().between(track, from, to) {
         let row = profile.samples.row(sample);
         let frames = profile.stacks.frames(row.stack).map(|frame| profile.frames.row(frame));
         let numpy = frames
@@ -128,7 +128,7 @@ fn note_gap(context: &Context<'_>, tally: &mut Tally, before: SpanId, from: Time
     let longest = context
         .around(before)
         .flat_map(begins_in_gap)
-        .filter(|&span| context.events.role(span) == Role::Python)
+        .filter(|&span| context.model.role(span) == Role::Python)
         .max_by_key(|&span| context.time(span));
     match longest {
         Some(function) => tally.add(context, context.name(function), function, to.since(from)),
@@ -140,7 +140,7 @@ fn note_gap(context: &Context<'_>, tally: &mut Tally, before: SpanId, from: Time
 }
 
 fn range_name(context: &Context<'_>, span: SpanId) -> String {
-    let range = context.around(span).find(|&outer| context.events.role(outer).is_annotation());
+    let range = context.around(span).find(|&outer| context.model.role(outer).is_annotation());
     range.map_or(String::new(), |range| format!(", in {}", context.name(range)))
 }
 

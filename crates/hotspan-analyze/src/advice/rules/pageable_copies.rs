@@ -1,7 +1,8 @@
 //! `pageable-copies`: copies between device and ordinary memory.
 
 use crate::advice::context::Context;
-use crate::advice::device::{RuntimeCalls, Work, device_spans};
+use crate::advice::device::{device_spans};
+use crate::model::device_work::WorkKind;
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
@@ -19,15 +20,15 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let (trace, spans) = (context.trace, context.trace.spans());
-    let (calls, size) = (RuntimeCalls::of(context), trace.arg("bytes"));
+    let trace = context.model;
+    let (calls, size) = (trace.launch_calls(), trace.copy_bytes());
     let mut tally = Tally::default();
-    for (span, _) in device_spans(context).filter(|&(_, work)| work == Work::Copy) {
+    for (span, _) in device_spans(context).filter(|&(_, work)| work == WorkKind::Copy) {
         let name = trace.span_name(span);
         // A file that does not tell sizes is judged by time alone.
-        let is_small = size.int(spans.args(span)).is_some_and(|bytes| bytes < 65_536);
+        let is_small = size.of(span).is_some_and(|bytes| bytes < 65_536);
         if name.contains("Pageable") && !is_small {
-            let call = calls.behind(span);
+            let call = calls.call(span);
             let time = call.map_or(context.time(span), |call| context.time(call).max(context.time(span)));
             tally.add(context, name, call.unwrap_or(span), time);
         }

@@ -5,7 +5,7 @@ use hotspan_store::{Duration, SpanId};
 
 use crate::advice::context::{Context, part};
 use crate::advice::finding::Tally;
-use crate::source::users_line;
+use crate::model::source::users_line;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -68,7 +68,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
 
 /// Adds the samples in picture libraries, and says how long they were.
 fn note_samples(context: &Context<'_>, tally: &mut Tally) -> Duration {
-    let (trace, profile) = (context.trace, context.trace.profile());
+    let (trace, profile) = (context.model, context.model.profile());
     let is_picture = |file: &str| {
         ["/PIL/", "torchvision/transforms", "_imaging"].iter().any(|place| file.contains(place)) || file.starts_with("PIL/")
     };

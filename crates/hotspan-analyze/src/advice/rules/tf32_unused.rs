@@ -1,7 +1,8 @@
 //! `tf32-unused`: float32 products that do not use the tensor cores.
 
 use crate::advice::context::{Context, part};
-use crate::advice::device::{Work, device_spans};
+use crate::advice::device::{device_spans};
+use crate::model::device_work::WorkKind;
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
@@ -18,13 +19,13 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let modern = context.trace.devices().iter().any(|device| device.capability.is_some_and(|(major, _)| major >= 8));
+    let modern = context.model.devices().iter().any(|device| device.capability.is_some_and(|(major, _)| major >= 8));
     if !modern {
         return None;
     }
     let mut tally = Tally::default();
-    for (span, _) in device_spans(context).filter(|&(_, work)| work == Work::Compute) {
-        let name = context.trace.span_name(span);
+    for (span, _) in device_spans(context).filter(|&(_, work)| work == WorkKind::Compute) {
+        let name = context.model.span_name(span);
         let lower = name.to_ascii_lowercase();
         let is_plain = lower.contains("sgemm") || lower.contains("_simt_") || lower.contains("ffma");
         if is_plain && !lower.contains("tf32") && !lower.contains("tensorop") {

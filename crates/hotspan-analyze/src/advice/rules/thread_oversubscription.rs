@@ -3,8 +3,8 @@
 use hotspan_store::Duration;
 
 use crate::advice::context::{Context, part};
-use crate::advice::device::Intervals;
 use crate::advice::{Confidence, Evidence, Finding, Need, Rule};
+use crate::intervals::{Interval, Intervals};
 
 pub(super) const RULE: Rule = Rule {
     id: "thread-oversubscription",
@@ -22,9 +22,10 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>) -> Option<Finding> {
     let threads = context.threads()?;
-    let spans = context.trace.spans();
+    let spans = context.model.spans();
     let calls: Vec<_> = context.outermost_calls().collect();
-    let union = Intervals::of(calls.iter().map(|&span| (spans.time(span), spans.end(span)))).length();
+    let times = calls.iter().map(|&span| Interval::new(spans.time(span), spans.end(span)));
+    let union = times.collect::<Intervals>().length();
     let sum: Duration = calls.iter().map(|&span| context.time(span)).sum();
     if context.percent(union) < 10.0 || Need::Device.is_met(context) {
         return None;

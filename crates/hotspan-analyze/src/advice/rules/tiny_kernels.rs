@@ -3,7 +3,7 @@
 use hotspan_store::{Category, Duration};
 
 use crate::advice::context::{Context, part};
-use crate::advice::device::{RuntimeCalls, device_spans};
+use crate::advice::device::{device_spans};
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
@@ -19,20 +19,20 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>) -> Option<Finding> {
-    let calls = RuntimeCalls::of(context);
+    let calls = context.model.launch_calls();
     let (mut all, mut short) = (0_u64, 0_u64);
     let (mut computing, mut launching) = (Duration::ZERO, Duration::ZERO);
     let mut tally = Tally::default();
-    for (span, _) in device_spans(context).filter(|&(span, _)| context.trace.span_category(span) == Category::Kernel) {
+    for (span, _) in device_spans(context).filter(|&(span, _)| context.model.span_category(span) == Category::Kernel) {
         all += 1;
         computing += context.time(span);
-        let call = calls.behind(span);
+        let call = calls.call(span);
         let cost = call.map_or(Duration::ZERO, |call| context.time(call));
         launching += cost;
         if context.time(span) < Duration(10_000) {
             short += 1;
-            let owner = context.launches().owner(span);
-            let label = owner.map_or_else(|| context.trace.span_name(span), |owner| context.name(owner));
+            let owner = context.model.launches().owner(span);
+            let label = owner.map_or_else(|| context.model.span_name(span), |owner| context.name(owner));
             tally.add(context, &format!("short kernels of {label}"), owner.unwrap_or(span), context.time(span));
         }
     }

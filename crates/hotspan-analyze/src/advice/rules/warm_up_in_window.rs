@@ -3,7 +3,7 @@
 use hotspan_store::Duration;
 
 use crate::advice::context::Context;
-use crate::program_steps::StepSource;
+use crate::model::steps::StepSource;
 use crate::advice::{Confidence, Evidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -24,7 +24,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     let mut rest: Vec<Duration> = context.steps[1..].iter().map(|step| step.duration).collect();
     rest.sort_unstable();
     let middle = rest[rest.len() / 2];
-    let row = |what: String, step: &crate::summary::Step| Evidence {
+    let row = |what: String, step: &crate::model::steps::Step| Evidence {
         what,
         count: 1,
         time: step.duration,

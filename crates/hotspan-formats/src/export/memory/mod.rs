@@ -9,9 +9,8 @@ mod page;
 
 use std::io::{self, Write};
 
-use hotspan_analyze::memory_timeline::{DeviceTimeline, memory_timeline};
-use hotspan_analyze::{MemoryCategory, MemoryDevice};
-use hotspan_store::Trace;
+use hotspan_analyze::memory_timeline::DeviceTimeline;
+use hotspan_analyze::{MemoryCategory, MemoryDevice, Model};
 use serde_json::json;
 
 use super::Exporter;
@@ -37,10 +36,10 @@ impl Exporter for MemoryJson {
         "memory by category over time, as torch's export_memory_timeline writes it"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
-        let timeline = chosen(trace, self.0)?;
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
+        let timeline = chosen(model, self.0)?;
         let points = timeline.by_category(1000);
-        let origin = trace.clock().unix_origin().unwrap_or(0);
+        let origin = model.clock().unix_origin().unwrap_or(0);
         let micros = |time: i64| origin.saturating_add(time).div_euclid(1000);
         let times: Vec<i64> = points.iter().map(|(time, _)| micros(time.0)).collect();
         let sizes: Vec<Vec<i64>> = points
@@ -60,12 +59,12 @@ impl Exporter for MemoryRaw {
         "single allocations and releases, as torch's export_memory_timeline writes them"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
         const EARLIER: i64 = 1;
         const CREATE: i64 = 2;
         const DESTROY: i64 = 4;
-        let timeline = chosen(trace, self.0)?;
-        let origin = trace.clock().unix_origin().unwrap_or(0);
+        let timeline = chosen(model, self.0)?;
+        let origin = model.clock().unix_origin().unwrap_or(0);
         let rows: Vec<[i64; 4]> = timeline
             .changes
             .iter()
@@ -92,32 +91,26 @@ impl Exporter for MemoryHtml {
         "a page with a picture of the memory over time, its peak, and who held it"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
-        page::write(&chosen(trace, self.0)?, output)
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
+        page::write(chosen(model, self.0)?, output)
     }
 }
 
-fn chosen(trace: &Trace, device: Device) -> io::Result<DeviceTimeline> {
-    let mut timelines = memory_timeline(trace);
-    let known: Vec<String> = timelines.iter().map(|timeline| timeline.device.name()).collect();
+fn chosen(model: &Model, device: Device) -> io::Result<&DeviceTimeline> {
+    let timelines = model.memory_timeline();
     let refuse = |reason: String| io::Error::new(io::ErrorKind::InvalidInput, reason);
-    if known.is_empty() {
+    let Some(first) = timelines.first() else {
         return Err(refuse(
             "the trace has no memory events. hint: record with profile_memory=True".to_owned(),
         ));
-    }
-    let wanted = |timeline: &DeviceTimeline| match device {
-        Some(device) => timeline.device == device,
-        None => timeline.device.kind != 0,
     };
-    let place = timelines.iter().position(wanted).or(device.is_none().then_some(0));
-    match (place, device) {
-        (Some(place), _) => Ok(timelines.swap_remove(place)),
-        (None, device) => {
-            let wanted = device.map_or(String::new(), MemoryDevice::name);
-            Err(refuse(format!("the trace has no memory of {wanted}, only of {}", known.join(", "))))
-        }
-    }
+    let Some(device) = device else {
+        return Ok(timelines.iter().find(|timeline| timeline.device.kind != 0).unwrap_or(first));
+    };
+    timelines.iter().find(|timeline| timeline.device == device).ok_or_else(|| {
+        let names: Vec<String> = timelines.iter().map(|timeline| timeline.device.name()).collect();
+        refuse(format!("the trace has no memory of {}, only of {}", device.name(), names.join(", ")))
+    })
 }
 
 /// A colour for each category: like with like.

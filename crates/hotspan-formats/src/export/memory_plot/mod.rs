@@ -7,8 +7,9 @@ mod svg;
 
 use std::io::{self, Write};
 
-use hotspan_analyze::process_memory::{ProcessMemory, process_memory};
-use hotspan_store::{Bytes, Timestamp, Trace};
+use hotspan_analyze::Model;
+use hotspan_analyze::process_memory::ProcessMemory;
+use hotspan_store::{Bytes, Timestamp};
 
 use super::Exporter;
 
@@ -27,8 +28,8 @@ impl Exporter for MemorySvg {
         "a plot of the memory of processes over time"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
-        output.write_all(svg::draw(&shapes(trace)).as_bytes())
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
+        output.write_all(svg::draw(&shapes(model)).as_bytes())
     }
 }
 
@@ -41,8 +42,8 @@ impl Exporter for MemoryPng {
         "the same plot as a picture"
     }
 
-    fn write(&self, trace: &Trace, output: &mut dyn Write) -> io::Result<()> {
-        png::draw(&shapes(trace), output)
+    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
+        png::draw(&shapes(model), output)
     }
 }
 
@@ -82,10 +83,10 @@ enum Shape {
     },
 }
 
-fn shapes(trace: &Trace) -> Vec<Shape> {
-    let command = trace.metadata().value("command");
+fn shapes(model: &Model) -> Vec<Shape> {
+    let command = model.metadata().value("command");
     let title = command.as_ref().and_then(|value| value.as_str()).unwrap_or("Memory over time");
-    Plot::of(&process_memory(trace)).shapes(title)
+    Plot::of(model.process_memory()).shapes(title)
 }
 
 const WIDTH: f64 = 960.0;

@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use hotspan_analyze::Model;
 use hotspan_analyze::{ShowOptions, TreeOptions, call_tree};
 use hotspan_formats::export::collapsed::Collapsed;
 use hotspan_formats::export::flamegraph::Flamegraph;
 use hotspan_formats::{EXPORTERS, ExportError, Exporter, save};
-use hotspan_store::{Losses, Trace};
+use hotspan_store::Losses;
 
 use super::Arguments;
 use crate::commands::tree;
@@ -110,10 +111,10 @@ pub(super) fn write(
     arguments: &Arguments,
     format: Format,
     output: Option<&Path>,
-    trace: &Trace,
+    model: &Model,
 ) -> Result<(), CommandError> {
-    let samples = trace.profile().samples.len();
-    tell(trace.losses(), samples as u64);
+    let samples = model.profile().samples.len();
+    tell(model.losses(), samples as u64);
     let options = TreeOptions {
         lines: !arguments.function,
         threads: arguments.threads,
@@ -133,13 +134,13 @@ pub(super) fn write(
         Format::Chrome => listed("chrome"),
         Format::Hotspan => listed("hotspan"),
         Format::Pstats => listed("prof"),
-        Format::Tree => return write_tree(arguments, output, trace),
+        Format::Tree => return write_tree(arguments, output, model),
     };
     let Some(exporter) = exporter else {
         return Err(CommandError::Usage("this hotspan cannot write that format".to_owned()));
     };
     let Some(output) = output else { return Ok(()) };
-    save(trace, exporter, output)?;
+    save(model, exporter, output)?;
     say(&format!("wrote {} ({samples} samples)", output.display()));
     Ok(())
 }
@@ -159,10 +160,10 @@ fn title(arguments: &Arguments) -> String {
     }
 }
 
-fn write_tree(arguments: &Arguments, output: Option<&Path>, trace: &Trace) -> Result<(), CommandError> {
+fn write_tree(arguments: &Arguments, output: Option<&Path>, model: &Model) -> Result<(), CommandError> {
     let options = TreeOptions { lines: false, threads: arguments.threads, busy_only: busy_only(arguments) };
     let show: ShowOptions = arguments.show.into();
-    let report = call_tree(trace, &options).report(&show);
+    let report = call_tree(model, &options).report(&show);
     match output {
         Some(path) => {
             let text = present::tree(&report, false);

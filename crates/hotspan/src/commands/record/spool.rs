@@ -73,7 +73,7 @@ impl Spool {
         }
         let written = hotspan_formats::open(&self.path)
             .map_err(CommandError::from)
-            .and_then(|trace| write(arguments, format, output, &trace));
+            .and_then(|trace| write(arguments, format, output, &trace.into()));
         match written {
             Ok(()) => {
                 let _ = fs::remove_file(&self.path);

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use hotspan_analyze::Functions;
+use hotspan_analyze::Model;
 use hotspan_analyze::functions::{Calls, FunctionName, Heading, Restriction};
 use hotspan_formats::Importer;
 use hotspan_formats::import::prof::Prof;
-use hotspan_store::Trace;
 use serde_json::{Value, json};
 
 use super::Arguments;
@@ -51,17 +51,17 @@ pub(super) fn are_prof_files(paths: &[PathBuf]) -> bool {
 }
 
 /// Whether a trace is about functions and nothing else.
-pub(super) fn has_only_functions(trace: &Trace) -> bool {
-    let profile = trace.profile();
-    trace.spans().is_empty() && !(profile.calls.is_empty() && profile.samples.is_empty())
+pub(super) fn has_only_functions(model: &Model) -> bool {
+    let profile = model.profile();
+    model.spans().is_empty() && !(profile.calls.is_empty() && profile.samples.is_empty())
 }
 
 /// Adds up all files and shows the functions.
 pub(super) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
     let mut functions = Functions::default();
     let mut names = Vec::new();
-    let opened = files::for_each(&arguments.files, |path, trace, _| {
-        functions.add(Functions::of(trace));
+    let opened = files::for_each(&arguments.files, |path, model, _| {
+        functions.add(Functions::of(model));
         names.push(path.display().to_string());
         Ok(())
     });
@@ -74,11 +74,11 @@ pub(super) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
 /// Shows the functions of one trace.
 pub(super) fn show_trace(
     path: &Path,
-    trace: &Trace,
+    model: &Model,
     arguments: &Arguments,
     output: &mut dyn Write,
 ) -> Result<(), CommandError> {
-    show(Functions::of(trace), vec![path.display().to_string()], arguments, output)
+    show(Functions::of(model), vec![path.display().to_string()], arguments, output)
 }
 
 fn show(

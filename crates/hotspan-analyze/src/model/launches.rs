@@ -9,10 +9,10 @@
 //!
 //! What none of them ties stays unattributed. Number 0 means "none" in every version.
 
-use hotspan_store::{SpanId, Trace};
+use hotspan_store::SpanId;
 
-use crate::events::{Events, Role};
-use crate::nesting::Nesting;
+use super::Model;
+use super::events::Role;
 
 /// The host span behind each device span.
 #[derive(Clone, Debug, Default)]
@@ -24,20 +24,15 @@ pub struct Launches {
 
 impl Launches {
     /// Ties every device span that can be tied.
-    #[must_use]
-    pub fn of(trace: &Trace, events: &Events, nesting: &Nesting) -> Self {
-        let spans = trace.spans();
+    pub(super) fn of(model: &Model) -> Self {
+        let (spans, events) = (model.spans(), model.events());
         let is_device = |&span: &SpanId| events.role(span) == Role::Device;
         if !spans.ids().any(|span| is_device(&span)) {
             return Self::default();
         }
-        let external_readers = [trace.arg("External id"), trace.arg("external id")];
-        let correlation_reader = trace.arg("correlation");
-        let external = |span: SpanId| {
-            let args = spans.args(span);
-            external_readers.iter().find_map(|reader| reader.int(args)).filter(|&id| id != 0)
-        };
-        let correlation = |span: SpanId| correlation_reader.int(spans.args(span)).filter(|&id| id != 0);
+        let (external, correlation) = (model.external_id(), model.correlation());
+        let external = |span: SpanId| external.of(span).filter(|&id| id != 0);
+        let correlation = |span: SpanId| correlation.of(span).filter(|&id| id != 0);
 
         let is_call = |span: SpanId| matches!(events.role(span), Role::Operator | Role::Annotation);
         let is_launch = |span: SpanId| events.role(span) == Role::Launch;
@@ -47,7 +42,7 @@ impl Launches {
         };
         let operators = numbered(&external, &is_call);
         let calls = numbered(&correlation, &is_launch);
-        let around = nesting.innermost(is_call);
+        let around = model.nesting().innermost(is_call);
         // An external id that merely repeats the correlation says nothing.
         let operator_of = |span: SpanId| {
             let id = external(span).filter(|&id| Some(id) != correlation(span))?;
@@ -77,8 +72,8 @@ impl Launches {
     /// The operator or annotation that launched a device span.
     #[must_use]
     pub fn owner(&self, device: SpanId) -> Option<SpanId> {
-        let place = self.owners.binary_search_by_key(&device, |&(span, _)| span).ok()?;
-        Some(self.owners[place].1)
+        let index = self.owners.binary_search_by_key(&device, |&(span, _)| span).ok()?;
+        Some(self.owners[index].1)
     }
 
     /// How many device spans could not be tied to any operator.
@@ -90,20 +85,20 @@ impl Launches {
 
 /// Spans by a number of theirs. Files number in order of time, so sorting costs next to nothing and looking up is
 /// cheaper than hashing.
-pub(crate) struct ByNumber {
+pub(super) struct ByNumber {
     entries: Vec<(i64, SpanId)>,
 }
 
 impl ByNumber {
-    pub(crate) fn of(entries: impl Iterator<Item = (i64, SpanId)>) -> Self {
+    pub(super) fn of(entries: impl Iterator<Item = (i64, SpanId)>) -> Self {
         let mut entries: Vec<(i64, SpanId)> = entries.collect();
         entries.sort_by_key(|&(number, _)| number);
         Self { entries }
     }
 
     /// The first span in the file that has this number.
-    pub(crate) fn first(&self, number: i64) -> Option<SpanId> {
-        let place = self.entries.partition_point(|&(known, _)| known < number);
-        self.entries.get(place).filter(|&&(known, _)| known == number).map(|&(_, span)| span)
+    pub(super) fn first(&self, number: i64) -> Option<SpanId> {
+        let index = self.entries.partition_point(|&(other, _)| other < number);
+        self.entries.get(index).filter(|&&(other, _)| other == number).map(|&(_, span)| span)
     }
 }

@@ -1,10 +1,13 @@
 //! The work of each device: which spans, on which stream, and whether they compute, communicate or copy.
 //!
 //! Waits (`cuda_sync`), annotations and the profiler's own cost are no work. What caused it is in
-//! [`crate::launch_calls`].
+//! [`super::launch_calls`].
 
-use hotspan_store::{Category, Ident, ProcessId, SpanId, StringId, Trace, TrackId};
+use std::fmt;
 
+use hotspan_store::{Category, Ident, ProcessId, SpanId, StringId, TrackId};
+
+use super::Model;
 use crate::intervals::{Interval, Intervals};
 
 /// What a device does with its time.
@@ -31,13 +34,31 @@ pub struct Work {
     pub kind: WorkKind,
 }
 
+/// Which device: its index, and whose it is where several processes have a device of this index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceId {
+    /// Its index as the process counts devices.
+    pub index: i64,
+    /// The process, where the index alone does not tell.
+    pub process: Option<i64>,
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process {
+            Some(process) => write!(out, "{} (process {process})", self.index),
+            None => write!(out, "{}", self.index),
+        }
+    }
+}
+
 /// A device and its work.
 #[derive(Clone, Debug)]
 pub struct DeviceWork {
     /// The device, which traces show as a process.
     pub process: ProcessId,
-    /// Its index.
-    pub index: i64,
+    /// Which one it is.
+    pub id: DeviceId,
     /// Its name, where the trace knows it.
     pub name: Option<String>,
     /// Its work in order of beginning.
@@ -95,36 +116,37 @@ pub fn kind_of(category: Category, name: &str) -> WorkKind {
 
 impl DeviceWork {
     /// Every device that worked, by index.
-    #[must_use]
-    pub fn of(trace: &Trace) -> Vec<Self> {
-        let spans = trace.spans();
-        let is_device: Vec<bool> = trace.categories().map(|(_, _, category)| category.is_device()).collect();
-        let mut kinds = Kinds { known: vec![None; trace.strings().len()] };
-        let mut work: Vec<Vec<Work>> = vec![Vec::new(); trace.processes().len()];
+    pub(super) fn of(model: &Model) -> Vec<Self> {
+        let spans = model.spans();
+        let is_device: Vec<bool> = model.categories().map(|(_, _, category)| category.is_device()).collect();
+        let mut kinds = Kinds { by_name: vec![None; model.strings().len()] };
+        let mut work: Vec<Vec<Work>> = vec![Vec::new(); model.processes().len()];
         for span in spans.ids().filter(|&span| is_device.get(spans.category(span).index()) == Some(&true)) {
             let stream = spans.track(span);
             let interval = Interval::new(spans.time(span), spans.end(span));
-            let kind = kinds.of(trace, span, spans.name(span));
-            work[trace.track(stream).process.index()].push(Work { span, interval, stream, kind });
+            let kind = kinds.of(model, span, spans.name(span));
+            work[model.track(stream).process.index()].push(Work { span, interval, stream, kind });
         }
-        let device_of = trace.arg("device");
-        let described = trace.devices();
+        let index_of = model.device_index();
+        let described = model.devices();
         let mut devices: Vec<Self> = Vec::new();
-        for (place, work) in work.into_iter().enumerate() {
+        for (position, work) in work.into_iter().enumerate() {
             let Some(first) = work.first() else { continue };
-            let process = ProcessId::at(place);
-            let index = device_of.int(spans.args(first.span)).unwrap_or(match trace.process(process).ident {
+            let process = ProcessId::at(position);
+            let index = index_of.of(first.span).unwrap_or(match model.process(process).ident {
                 Ident::Int(number) => number,
-                Ident::Text(_) => place as i64,
+                Ident::Text(_) => position as i64,
             });
             let name = described.iter().find(|device| device.id == index).map(|device| device.name.clone());
-            devices.push(Self::new(process, index, name.filter(|name| !name.is_empty()), work));
+            let id = DeviceId { index, process: None };
+            devices.push(Self::new(process, id, name.filter(|name| !name.is_empty()), work));
         }
-        devices.sort_by_key(|device| device.index);
+        tell_apart(model, &mut devices);
+        devices.sort_by_key(|device| device.id);
         devices
     }
 
-    fn new(process: ProcessId, index: i64, name: Option<String>, mut work: Vec<Work>) -> Self {
+    fn new(process: ProcessId, id: DeviceId, name: Option<String>, mut work: Vec<Work>) -> Self {
         work.sort_by_key(|work| work.interval.begin);
         let of_kind = |kind: WorkKind| -> Intervals {
             work.iter().filter(|work| work.kind == kind).map(|work| work.interval).collect()
@@ -133,24 +155,36 @@ impl DeviceWork {
         let communication = of_kind(WorkKind::Communication);
         let copy = of_kind(WorkKind::Copy);
         let busy = work.iter().map(|work| work.interval).collect();
-        Self { process, index, name, work, compute, communication, copy, busy }
+        Self { process, id, name, work, compute, communication, copy, busy }
+    }
+}
+
+/// Says whose they are of devices that share an index: each process counts those that it sees from 0.
+fn tell_apart(model: &Model, devices: &mut [DeviceWork]) {
+    let indices: Vec<i64> = devices.iter().map(|device| device.id.index).collect();
+    for device in devices {
+        if indices.iter().filter(|&&index| index == device.id.index).count() > 1 {
+            let call = device.work.iter().find_map(|work| model.launch_calls().call(work.span));
+            let host = call.map(|call| model.process(model.track(model.spans().track(call)).process).ident);
+            device.id.process = host.and_then(Ident::number).or(Some(device.process.index() as i64));
+        }
     }
 }
 
 /// The kind of each name, found once: names repeat thousands of times and are long.
 struct Kinds {
-    known: Vec<Option<(Category, WorkKind)>>,
+    by_name: Vec<Option<(Category, WorkKind)>>,
 }
 
 impl Kinds {
-    fn of(&mut self, trace: &Trace, span: SpanId, name: StringId) -> WorkKind {
-        let category = trace.span_category(span);
-        match self.known.get(name.index()) {
-            Some(&Some((known, kind))) if known == category => kind,
+    fn of(&mut self, model: &Model, span: SpanId, name: StringId) -> WorkKind {
+        let category = model.span_category(span);
+        match self.by_name.get(name.index()) {
+            Some(&Some((last, kind))) if last == category => kind,
             _ => {
-                let kind = kind_of(category, trace.str(name));
-                if let Some(place) = self.known.get_mut(name.index()) {
-                    *place = Some((category, kind));
+                let kind = kind_of(category, model.str(name));
+                if let Some(slot) = self.by_name.get_mut(name.index()) {
+                    *slot = Some((category, kind));
                 }
                 kind
             }

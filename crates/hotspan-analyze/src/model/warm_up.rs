@@ -1,13 +1,13 @@
 //! Which of the first steps are warm-up: slow in a way the others are not.
 
-use crate::summary::Step;
+use super::steps::Step;
 
 /// A step is warm-up when it takes this many times as long as the middle one of those after it.
 const WARM_UP: i64 = 2;
 
 /// How many of the first steps are slow in a way the others are not. At most one, and only where three or more tell
 /// what is normal.
-pub(crate) fn warm_up(steps: &[Step]) -> usize {
+pub(super) fn warm_up(steps: &[Step]) -> usize {
     let Some((first, rest)) = steps.split_first().filter(|(_, rest)| rest.len() >= 2) else { return 0 };
     let mut times: Vec<i64> = rest.iter().map(|step| step.duration.0).collect();
     times.sort_unstable();

@@ -5,8 +5,8 @@
 
 use hotspan_store::{FrameKind, SpanId, Timestamp, Trace, TrackId};
 
-use crate::events::{Events, Role};
-use crate::nesting::Nesting;
+use super::Model;
+use super::events::Role;
 
 /// Libraries as paths begin that torch has shortened.
 const LIBRARIES: [&str; 12] = [
@@ -68,16 +68,10 @@ impl Sources {
     }
 
     /// The line behind a span, as `file:line`.
-    pub(crate) fn line(
-        &self,
-        trace: &Trace,
-        events: &Events,
-        nesting: &Nesting,
-        span: SpanId,
-    ) -> Option<String> {
-        from_functions(trace, events, nesting, span)
-            .or_else(|| from_call_stack(trace, span))
-            .or_else(|| self.sampled(trace, span))
+    pub(crate) fn line(&self, model: &Model, span: SpanId) -> Option<String> {
+        from_functions(model, span)
+            .or_else(|| from_call_stack(model, span))
+            .or_else(|| self.sampled(model, span))
     }
 
     fn sampled(&self, trace: &Trace, span: SpanId) -> Option<String> {
@@ -109,34 +103,32 @@ pub(crate) fn users_line(trace: &Trace, sample: usize) -> Option<String> {
     Some(format!("{}:{}", trace.str(frame.file), frame.line.max(frame.first_line)))
 }
 
-fn from_functions(trace: &Trace, events: &Events, nesting: &Nesting, span: SpanId) -> Option<String> {
-    let called_from = trace.arg("CallFrom");
+fn from_functions(model: &Model, span: SpanId) -> Option<String> {
+    let (nesting, called_from) = (model.nesting(), model.called_from());
     let around = std::iter::successors(Some(span), |&inner| nesting.parent(inner)).take(DEEPEST);
-    for function in around.filter(|&function| events.role(function) == Role::Python) {
+    for function in around.filter(|&function| model.role(function) == Role::Python) {
         // A function of the user's own: the operator was called in it, on a line that nobody noted.
-        if let Some((file, line)) = file_and_line(trace.span_name(function))
+        if let Some((file, line)) = file_and_line(model.span_name(function))
             && is_users(file)
         {
             return Some(format!("{file}:{line}"));
         }
-        let site = called_from.text_id(trace.spans().args(function)).map(|id| trace.str(id));
-        if let Some(site) = site.filter(|site| is_users(site)) {
+        if let Some(site) = called_from.of(function).filter(|site| is_users(site)) {
             return Some(site.to_owned());
         }
     }
     None
 }
 
-fn from_call_stack(trace: &Trace, span: SpanId) -> Option<String> {
-    let stack = trace.arg("Call stack").text_id(trace.spans().args(span))?;
-    let mut lines = trace.str(stack).split(';').filter_map(file_and_line);
+fn from_call_stack(model: &Model, span: SpanId) -> Option<String> {
+    let mut lines = model.call_stack().of(span)?.split(';').filter_map(file_and_line);
     lines.find(|(file, _)| is_users(file)).map(|(file, line)| format!("{file}:{line}"))
 }
 
 /// The parts of `train.py(12): forward`.
 pub(crate) fn file_and_line(entry: &str) -> Option<(&str, &str)> {
-    let (place, _) = entry.split_once("): ")?;
-    let (file, line) = place.rsplit_once('(')?;
+    let (location, _) = entry.split_once("): ")?;
+    let (file, line) = location.rsplit_once('(')?;
     line.bytes().all(|byte| byte.is_ascii_digit()).then_some((file, line))
 }
 

@@ -1,8 +1,10 @@
 //! Which spans are events in torch's sense, and what they are called there.
 //!
-//! Leaves their nesting to [`crate::nesting`] and their grouping to [`crate::averages`].
+//! Leaves their nesting to [`super::nesting`] and their grouping to [`crate::averages`].
 
 use hotspan_store::{Category, SpanId, StringId, StringTable, Trace};
+
+use super::{Model, RecordScope};
 
 /// What part a span plays in the operator table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,17 +97,27 @@ pub struct Name {
 #[derive(Clone, Debug)]
 pub struct Events {
     roles: Vec<Role>,
-    /// For each string of the trace that names a span, its place in `names` plus one.
+    /// Spans that ended on another thread, or by a future; empty where there are none.
+    asynchronous: Vec<bool>,
+    /// Scopes as they were recorded; empty where none were.
+    scopes: Vec<Option<RecordScope>>,
+    /// For each string of the trace that names a span, its index in `distinct` plus one.
     name_of: Vec<u32>,
     distinct: Vec<Name>,
     /// The texts of [`Name`].
     pub names: StringTable,
+    /// The name of rows for allocations outside of all spans.
+    pub memory: StringId,
+    /// The name of rows for failed allocations.
+    pub out_of_memory: StringId,
 }
 
 impl Events {
     /// Reads the names and categories of a trace.
-    #[must_use]
-    pub fn of(trace: &Trace) -> Self {
+    pub(super) fn of(model: &Model) -> Self {
+        let trace = model.trace();
+        let mut names = StringTable::default();
+        let (memory, out_of_memory) = (names.intern("[memory]"), names.intern("[OutOfMemory]"));
         let hidden: Vec<StringId> = HIDDEN.iter().filter_map(|name| trace.strings().find(name)).collect();
         let roles_of: Vec<Role> = trace.categories().map(|(_, _, category)| Role::of(category)).collect();
         let spans = trace.spans();
@@ -113,8 +125,20 @@ impl Events {
             roles: Vec::with_capacity(spans.len()),
             name_of: vec![0; trace.strings().len()],
             distinct: Vec::new(),
-            names: StringTable::default(),
+            asynchronous: Vec::new(),
+            scopes: Vec::new(),
+            names,
+            memory,
+            out_of_memory,
         };
+        let (asynchronous, scopes) = (model.asynchronous(), model.recorded_scope());
+        if asynchronous.occurs() {
+            events.asynchronous = spans.ids().map(|span| asynchronous.of(span) == Some(1)).collect();
+        }
+        if scopes.occurs() {
+            let scope = |span| scopes.of(span).map(RecordScope::from_torch);
+            events.scopes = spans.ids().map(scope).collect();
+        }
         for span in spans.ids() {
             let name = spans.name(span);
             let mut role = roles_of.get(spans.category(span).index()).copied().unwrap_or(Role::Ignored);
@@ -135,21 +159,32 @@ impl Events {
         self.roles[span.index()]
     }
 
+    /// Whether a span is a range that ended on another thread, or by a future. It encloses nothing, and its time is nobody's.
+    #[must_use]
+    pub fn is_async(&self, span: SpanId) -> bool {
+        self.asynchronous.get(span.index()).copied().unwrap_or(false)
+    }
+
+    /// The scope of a span, where it was recorded.
+    pub(super) fn recorded_scope(&self, span: SpanId) -> Option<RecordScope> {
+        self.scopes.get(span.index()).copied().flatten()
+    }
+
     /// The table name of a span that is not ignored. Overloads are split off operators only.
     #[must_use]
     pub fn name(&self, trace: &Trace, span: SpanId) -> Name {
         let name = trace.spans().name(span);
-        let place = self.name_of.get(name.index()).copied().unwrap_or(0);
-        let known = self.distinct.get((place as usize).wrapping_sub(1)).copied();
-        known.unwrap_or(Name { key: StringId(0), overload: StringId(0) })
+        let index = self.name_of.get(name.index()).copied().unwrap_or(0);
+        let name = self.distinct.get((index as usize).wrapping_sub(1)).copied();
+        name.unwrap_or(Name { key: StringId(0), overload: StringId(0) })
     }
 
     fn add_name(&mut self, trace: &Trace, name: StringId) {
-        let Some(place) = self.name_of.get_mut(name.index()) else { return };
-        if *place == 0 {
+        let Some(index) = self.name_of.get_mut(name.index()) else { return };
+        if *index == 0 {
             let (key, overload) = shown(trace.str(name));
             self.distinct.push(Name { key: self.names.intern(key), overload: self.names.intern(overload) });
-            *place = self.distinct.len() as u32;
+            *index = self.distinct.len() as u32;
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Where in the program memory was allocated: the operators, functions and steps that were running.
 
 use hashbrown::HashMap;
-use hotspan_store::{ArgReader, SpanId, StringId, Timestamp, Trace, TrackId};
+use hotspan_store::{SpanId, StringId, Timestamp, TrackId};
 
-use crate::events::{Events, Role};
-use crate::nesting::Nesting;
+use crate::model::Model;
+use crate::model::columns::Numbers;
+use crate::model::events::Role;
 
 /// Where in the program an allocation was made.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Site {
     /// The innermost operator with a telling name.
     pub(super) operator: Option<SpanId>,
     pub(super) function: Option<SpanId>,
@@ -55,11 +56,11 @@ impl Kind {
 
 /// The spans around each moment, for moments that only go forward.
 pub(super) struct Around<'a> {
-    trace: &'a Trace,
+    model: &'a Model,
     order: Vec<SpanId>,
     next: usize,
     kinds: Vec<Kind>,
-    sequence: ArgReader<'a>,
+    sequence: Numbers<'a>,
     /// For each thread, outermost first.
     open: Vec<Vec<SpanId>>,
     /// How many calls of models each thread is in.
@@ -67,33 +68,31 @@ pub(super) struct Around<'a> {
 }
 
 impl<'a> Around<'a> {
-    pub(super) fn new(trace: &'a Trace) -> Self {
-        let events = Events::of(trace);
-        let nesting = Nesting::of(trace, &events);
-        let order: Vec<SpanId> =
-            nesting.order().iter().copied().filter(|&span| events.role(span).is_host()).collect();
+    pub(super) fn new(model: &'a Model) -> Self {
+        let events = model.events();
+        let is_around = |&span: &SpanId| events.role(span).is_host() && !events.is_async(span);
+        let order: Vec<SpanId> = model.nesting().order().iter().copied().filter(is_around).collect();
         // One name can stand for several kinds of span, so that both are looked at; there are few distinct ones.
-        let mut known: HashMap<(StringId, u8), Kind> = HashMap::new();
-        let kinds = trace.spans().ids().map(|span| {
-            let (name, role) = (trace.spans().name(span), events.role(span));
-            *known.entry((name, role as u8)).or_insert_with(|| Kind::of(trace.str(name), role))
+        let mut by_name: HashMap<(StringId, u8), Kind> = HashMap::new();
+        let kinds = model.spans().ids().map(|span| {
+            let (name, role) = (model.spans().name(span), events.role(span));
+            *by_name.entry((name, role as u8)).or_insert_with(|| Kind::of(model.str(name), role))
         });
         let kinds = kinds.collect();
-        let tracks = trace.tracks().len();
-        let sequence = trace.arg("Sequence number");
+        let tracks = model.tracks().len();
         Self {
-            trace,
+            model,
             order,
             next: 0,
             kinds,
-            sequence,
+            sequence: model.sequence(),
             open: vec![Vec::new(); tracks],
             forward: vec![0; tracks],
         }
     }
 
-    pub(super) fn at(&mut self, time: Timestamp, track: TrackId) -> Place {
-        let spans = self.trace.spans();
+    pub(super) fn at(&mut self, time: Timestamp, track: TrackId) -> Site {
+        let spans = self.model.spans();
         while let Some(&span) = self.order.get(self.next).filter(|&&span| spans.time(span) <= time) {
             self.next += 1;
             let open = &mut self.open[spans.track(span).index()];
@@ -106,29 +105,29 @@ impl<'a> Around<'a> {
         while open.last().is_some_and(|&last| spans.end(last) < time) {
             open.pop();
         }
-        let mut place = Place { in_forward: self.forward[track.index()] > 0, ..Place::default() };
+        let mut site = Site { in_forward: self.forward[track.index()] > 0, ..Site::default() };
         for &span in open.iter() {
             match self.kinds[span.index()] {
-                Kind::Empty => place.outermost = place.outermost.or(Some(span)),
+                Kind::Empty => site.outermost = site.outermost.or(Some(span)),
                 Kind::Operator => {
-                    place.outermost = place.outermost.or(Some(span));
+                    site.outermost = site.outermost.or(Some(span));
                     // Autograd numbers the operators of a forward pass.
-                    place.in_forward |= self.sequence.int(spans.args(span)).is_some();
+                    site.in_forward |= self.sequence.of(span).is_some();
                 }
-                Kind::Backward => place.in_backward = true,
-                Kind::AccumulateGradient => place.accumulates_gradient = true,
-                Kind::OptimizerStep => place.optimizer_step = Some(span),
-                Kind::Loader => place.in_loader = true,
-                Kind::Module => place.in_forward = true,
+                Kind::Backward => site.in_backward = true,
+                Kind::AccumulateGradient => site.accumulates_gradient = true,
+                Kind::OptimizerStep => site.optimizer_step = Some(span),
+                Kind::Loader => site.in_loader = true,
+                Kind::Module => site.in_forward = true,
                 Kind::Python | Kind::Other => {}
             }
         }
         let kind = |span: &SpanId| self.kinds[span.index()];
         let is_python = |span: &SpanId| matches!(kind(span), Kind::Module | Kind::Python);
-        place.function = open.last().copied().filter(|span| is_python(span));
+        site.function = open.last().copied().filter(|span| is_python(span));
         let mut operators = open.iter().rev().copied().filter(|span| !is_python(span)).peekable();
         let innermost = operators.peek().copied();
-        place.operator = operators.find(|span| kind(span) != Kind::Empty).or(innermost);
-        place
+        site.operator = operators.find(|span| kind(span) != Kind::Empty).or(innermost);
+        site
     }
 }

@@ -7,10 +7,10 @@
 use hashbrown::HashMap;
 use hotspan_store::{SpanId, StringId, Trace, TrackId};
 
-use crate::averages::RecordScope;
-use crate::averages::compute::scope_of;
-use crate::events::{Events, Role};
-use crate::nesting::Nesting;
+use super::events::Role;
+use super::nesting::Nesting;
+use super::scope::scope;
+use super::{Model, RecordScope};
 
 /// Frames that lead from `loss.backward()` to the engine: the same for every program, so they say nothing.
 const UNINTERESTING: [(&str, &str); 6] = [
@@ -34,20 +34,16 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    pub(crate) fn of(trace: &Trace, events: &Events, nesting: &Nesting, depth: usize) -> Self {
+    pub(crate) fn of(model: &Model, nesting: &Nesting, depth: usize) -> Self {
         let mut interner = Interner::new(depth);
-        let recorded = trace.arg("Call stack");
+        let (spans, recorded) = (model.spans(), model.call_stack());
         let mut ids = if recorded.occurs() {
-            let args = |span| trace.spans().args(span);
-            trace
-                .spans()
-                .ids()
-                .map(|span| recorded.text_id(args(span)).map_or(0, |text| interner.recorded(trace, text)))
-                .collect()
+            let text = |span| recorded.id(spans.args(span));
+            spans.ids().map(|span| text(span).map_or(0, |text| interner.recorded(model, text))).collect()
         } else {
-            from_python_functions(trace, events, nesting, &mut interner)
+            from_python_functions(model, nesting, &mut interner)
         };
-        inherit_from_forward(trace, events, nesting, &mut ids);
+        inherit_from_forward(model, nesting, &mut ids);
         Self { ids, distinct: interner.distinct }
     }
 
@@ -104,13 +100,8 @@ impl Interner {
 }
 
 /// The Python functions around each event: what a function calls shares the stack inside that function.
-fn from_python_functions(
-    trace: &Trace,
-    events: &Events,
-    nesting: &Nesting,
-    interner: &mut Interner,
-) -> Vec<u32> {
-    let spans = trace.spans();
+fn from_python_functions(model: &Model, nesting: &Nesting, interner: &mut Interner) -> Vec<u32> {
+    let (spans, events) = (model.spans(), model.events());
     let around = nesting.innermost(|span| events.role(span) == Role::Python);
     let caller = |span: SpanId| nesting.parent(span).and_then(|parent| around.of(parent));
     // Frames of the way into the backward pass are dropped later, so a few more are taken.
@@ -124,37 +115,36 @@ fn from_python_functions(
                 .take(reach)
                 .map(|function| spans.name(function)),
         );
-        inside.insert(span, interner.functions(trace, &names));
+        inside.insert(span, interner.functions(model, &names));
     }
     let stack = |span| caller(span).and_then(|function| inside.get(&function)).copied().unwrap_or(0);
     spans.ids().map(stack).collect()
 }
 
 /// Gives events of the backward pass the id (of a stack, of a module) that their forward operator has.
-pub(crate) fn inherit_from_forward(trace: &Trace, events: &Events, nesting: &Nesting, ids: &mut [u32]) {
+pub(crate) fn inherit_from_forward(model: &Model, nesting: &Nesting, ids: &mut [u32]) {
     const NONE: u32 = u32::MAX;
-    let sequence = trace.arg("Sequence number");
-    let forward_thread = trace.arg("Fwd thread id");
+    let (sequence, forward_thread) = (model.sequence(), model.forward_thread());
     if !sequence.occurs() {
         return;
     }
-    let spans = trace.spans();
+    let (spans, events) = (model.spans(), model.events());
     // The backward node around each event.
     let mut backward = vec![NONE; spans.len()];
     // Sequence numbers count per thread, so several threads may use the same.
     let mut forward: HashMap<i64, Vec<(TrackId, u32)>> = HashMap::new();
     for &span in nesting.order().iter().filter(|&&span| events.role(span).is_host()) {
         let parent = nesting.parent(span);
-        backward[span.index()] = match scope_of(trace, events, nesting, span) {
+        backward[span.index()] = match scope(model, nesting, span) {
             RecordScope::Backward => span.0,
             _ => parent.map_or(NONE, |parent| backward[parent.index()]),
         };
         if backward[span.index()] == NONE
-            && let Some(number) = sequence.int(spans.args(span))
+            && let Some(number) = sequence.of(span)
         {
             let track = spans.track(span);
             let stacks = forward.entry(number).or_default();
-            if stacks.iter().all(|&(known, _)| known != track) {
+            if stacks.iter().all(|&(other, _)| other != track) {
                 stacks.push((track, ids[span.index()]));
             }
         }
@@ -162,8 +152,8 @@ pub(crate) fn inherit_from_forward(trace: &Trace, events: &Events, nesting: &Nes
     // Backward nodes name the forward thread by torch's own count. Numbers used on one thread only tell which it is.
     let mut threads: HashMap<i64, TrackId> = HashMap::new();
     let node = |span: SpanId| {
-        let args = spans.args(SpanId(backward[span.index()]));
-        Some((sequence.int(args)?, forward_thread.int(args).unwrap_or(0)))
+        let node = SpanId(backward[span.index()]);
+        Some((sequence.of(node)?, forward_thread.of(node).unwrap_or(0)))
     };
     let in_backward: Vec<SpanId> =
         nesting.order().iter().copied().filter(|span| backward[span.index()] != NONE).collect();
@@ -178,7 +168,7 @@ pub(crate) fn inherit_from_forward(trace: &Trace, events: &Events, nesting: &Nes
         let stack = node(span).and_then(|(number, thread)| {
             let stacks = forward.get(&number)?;
             let track = threads.get(&thread);
-            let same_thread = stacks.iter().find(|(known, _)| Some(known) == track);
+            let same_thread = stacks.iter().find(|(other, _)| Some(other) == track);
             same_thread.or_else(|| stacks.first().filter(|_| track.is_none())).map(|&(_, stack)| stack)
         });
         ids[span.index()] = stack.unwrap_or(0);
@@ -186,26 +176,25 @@ pub(crate) fn inherit_from_forward(trace: &Trace, events: &Events, nesting: &Nes
 }
 
 /// The innermost `nn.Module` around every event.
+#[derive(Debug)]
 pub(crate) struct Modules {
     /// Names, 0 for none.
     modules: Vec<u32>,
 }
 
 impl Modules {
-    pub(crate) fn of(trace: &Trace, events: &Events, nesting: &Nesting) -> Self {
-        let hierarchy = trace.arg("Module Hierarchy");
-        let mut modules = vec![0_u32; trace.spans().len()];
+    pub(crate) fn of(model: &Model, nesting: &Nesting) -> Self {
+        let (spans, events, hierarchy) = (model.spans(), model.events(), model.module_hierarchy());
+        let mut modules = vec![0_u32; spans.len()];
         for &span in nesting.order().iter().filter(|&&span| events.role(span).is_host()) {
             let own = match events.role(span) {
-                Role::Python => {
-                    trace.span_name(span).starts_with("nn.Module: ").then(|| trace.spans().name(span))
-                }
-                _ => hierarchy.text_id(trace.spans().args(span)),
+                Role::Python => model.span_name(span).starts_with("nn.Module: ").then(|| spans.name(span)),
+                _ => hierarchy.id(spans.args(span)),
             };
             let around = nesting.parent(span).map_or(0, |parent| modules[parent.index()]);
             modules[span.index()] = own.map_or(around, |own| own.0);
         }
-        inherit_from_forward(trace, events, nesting, &mut modules);
+        inherit_from_forward(model, nesting, &mut modules);
         Self { modules }
     }
 

@@ -2,7 +2,7 @@
 
 use hotspan_store::Trace;
 
-use crate::events::Role;
+use super::events::Role;
 
 /// A kind of device, with torch's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,11 +1,12 @@
-//! Memory: the bytes that the `[memory]` instants of a thread report, and which spans they fall into.
+//! What threads allocated and released when, and which spans that falls into.
 //!
 //! A span owns the instants of its own thread between its beginning and its end, both included. (torch ignores the
 //! thread, so that operators that run side by side are charged with each other's memory.)
 
-use hotspan_store::{Bytes, SpanId, Timestamp, Trace, TrackId};
+use hotspan_store::{Bytes, SpanId, Timestamp, TrackId};
 
-use crate::events::Events;
+use super::Model;
+use super::memory_events::MemoryEventKind;
 
 /// Bytes by where they lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +27,7 @@ struct Sample {
 
 /// The memory instants of each thread.
 #[derive(Clone, Debug, Default)]
-pub struct Memory {
+pub struct MemoryUse {
     /// For each thread, in order of time.
     threads: Vec<Vec<Sample>>,
     /// Instants that no span covers, in order of time.
@@ -46,26 +47,15 @@ impl Use {
     }
 }
 
-impl Memory {
-    /// Collects the instants; `order` is every event in order of time.
-    #[must_use]
-    pub fn of(trace: &Trace, events: &Events, order: &[SpanId]) -> Self {
-        let (Some(name), instants) = (trace.strings().find("[memory]"), trace.instants()) else {
-            return Self::default();
-        };
-        let (bytes, device_type) = (trace.arg("Bytes"), trace.arg("Device Type"));
-        let mut samples: Vec<(Timestamp, TrackId, Use)> = Vec::new();
-        for event in instants.events().filter(|event| event.name == name) {
-            let Some(amount) = bytes.int(event.args) else { continue };
-            let used = Use::of_device_type(device_type.int(event.args).unwrap_or(0), Bytes(amount));
-            samples.push((event.time, event.track, used));
-        }
+impl MemoryUse {
+    pub(super) fn of(model: &Model) -> Self {
+        let reported = model.memory_events().iter().filter(|event| event.kind != MemoryEventKind::Failure);
+        let samples: Vec<(Timestamp, TrackId, Use)> =
+            reported.map(|event| (event.time, event.track, event.used())).collect();
         if samples.is_empty() {
             return Self::default();
         }
-        samples.sort_by_key(|&(time, _, _)| time);
-
-        let mut threads: Vec<Vec<Sample>> = vec![Vec::new(); trace.tracks().len()];
+        let mut threads: Vec<Vec<Sample>> = vec![Vec::new(); model.tracks().len()];
         for &(time, track, used) in &samples {
             let thread = &mut threads[track.index()];
             let last = thread.last().copied().unwrap_or(Sample { time, cpu: 0, device: 0 });
@@ -73,7 +63,7 @@ impl Memory {
             let device = last.device.wrapping_add(used.device.0);
             thread.push(Sample { time, cpu, device });
         }
-        Self { threads, uncovered: uncovered(trace, events, order, &samples), recorded: true }
+        Self { threads, uncovered: uncovered(model, &samples), recorded: true }
     }
 
     /// Whether the trace has memory instants at all.
@@ -102,11 +92,11 @@ impl Memory {
 
     /// What a span's thread allocated minus what it released while the span ran.
     #[must_use]
-    pub fn of_span(&self, trace: &Trace, span: SpanId) -> Use {
+    pub fn of_span(&self, model: &Model, span: SpanId) -> Use {
         if !self.recorded {
             return Use::default();
         }
-        let spans = trace.spans();
+        let spans = model.spans();
         self.within(spans.track(span), spans.time(span), spans.end(span))
     }
 
@@ -117,15 +107,11 @@ impl Memory {
     }
 }
 
-fn uncovered(
-    trace: &Trace,
-    events: &Events,
-    order: &[SpanId],
-    samples: &[(Timestamp, TrackId, Use)],
-) -> Vec<(Timestamp, TrackId, Use)> {
-    let spans = trace.spans();
-    let mut covered_until: Vec<Option<Timestamp>> = vec![None; trace.tracks().len()];
-    let mut order = order.iter().copied().filter(|&span| events.role(span).is_host()).peekable();
+fn uncovered(model: &Model, samples: &[(Timestamp, TrackId, Use)]) -> Vec<(Timestamp, TrackId, Use)> {
+    let (spans, events) = (model.spans(), model.events());
+    let mut covered_until: Vec<Option<Timestamp>> = vec![None; model.tracks().len()];
+    let covers = |&span: &SpanId| events.role(span).is_host() && !events.is_async(span);
+    let mut order = model.nesting().order().iter().copied().filter(covers).peekable();
     let mut result = Vec::new();
     for &(time, track, used) in samples {
         while let Some(span) = order.next_if(|&span| spans.time(span) <= time) {

@@ -1,10 +1,10 @@
 //! What the host does, as far as it matters to a device: loading data, communicating, asking for memory, waiting,
 //! copying, calling the runtime, computing, running Python.
 
-use hotspan_store::{Category, SpanId, Trace, TrackId};
+use hotspan_store::{Category, SpanId, TrackId};
 
-use crate::launch_calls::LaunchCalls;
-use crate::runtime_calls::CallKind;
+use super::Model;
+use super::runtime_calls::CallKind;
 
 /// What a host span stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,23 +64,24 @@ pub struct HostActivity {
 
 impl HostActivity {
     /// Reads the names and categories of a trace.
-    #[must_use]
-    pub fn of(trace: &Trace, calls: &LaunchCalls) -> Self {
-        let spans = trace.spans();
-        let mut known: Vec<Option<(Category, HostKind)>> = vec![None; trace.strings().len()];
-        let mut drives = vec![false; trace.tracks().len()];
-        for thread in calls.threads() {
+    pub(super) fn of(model: &Model) -> Self {
+        let spans = model.spans();
+        let mut by_name: Vec<Option<(Category, HostKind)>> = vec![None; model.strings().len()];
+        let mut drives = vec![false; model.tracks().len()];
+        for thread in model.launch_calls().threads() {
             drives[thread.index()] = true;
         }
         let mut kinds = Vec::with_capacity(spans.len());
         for span in spans.ids() {
-            let (category, name) = (trace.span_category(span), spans.name(span));
-            let place = &mut known[name.index()];
-            let kind = match *place {
+            let (category, name) = (model.span_category(span), spans.name(span));
+            let last = &mut by_name[name.index()];
+            let kind = match *last {
                 Some((same, kind)) if same == category => kind,
-                _ => HostKind::of(category, trace.str(name)),
+                _ => HostKind::of(category, model.str(name)),
             };
-            *place = Some((category, kind));
+            *last = Some((category, kind));
+            // Nobody is in a range that goes on by itself.
+            let kind = if model.events().is_async(span) { HostKind::Other } else { kind };
             if matches!(kind, HostKind::Step | HostKind::DataLoader) {
                 drives[spans.track(span).index()] = true;
             }
