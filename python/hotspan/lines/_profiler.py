@@ -10,8 +10,9 @@ from types import CodeType, ModuleType
 from typing import IO, Any, NamedTuple
 
 from hotspan import _core
+from hotspan._code import code_name, line_range
+from hotspan._statements import statement_starts
 from hotspan.lines._functions import functions_of, functions_of_module
-from hotspan.lines._statements import line_range, statement_starts
 from hotspan.lines._wrap import wrap
 from hotspan.trace import Trace
 
@@ -44,11 +45,6 @@ def generated_sources(core: _core.Trace) -> dict[str, str]:
     """The source of code that lies in no file: notebooks, doctests, ``exec``."""
     files = {file for file, _, _, _ in _core.line_rows(core)}
     return {file: "".join(linecache.getlines(file)) for file in files if file.startswith("<")}
-
-
-def code_name(code: CodeType) -> str:
-    """The name of a function, with its class where Python knows it."""
-    return str(getattr(code, "co_qualname", code.co_name))
 
 
 def dump(core: _core.Trace, filename: str | os.PathLike[str]) -> None:

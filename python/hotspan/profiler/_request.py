@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import torch
 from torch.profiler import ProfilerActivity, supported_activities
 
+from hotspan._notices import warn_once
 from hotspan.profiler._experimental import is_set
-from hotspan.profiler._notices import warn_once
 
 Activity: TypeAlias = ProfilerActivity | Mapping[ProfilerActivity, Any]
 

@@ -1,4 +1,4 @@
-"""What the profiler has to say besides its results: each thing once per process."""
+"""What hotspan has to say besides its results: each thing once per process."""
 
 from __future__ import annotations
 
