@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use super::PyFunctionEvent;
 
 /// Args that have attributes of their own; others are keyword inputs of a range.
-const KNOWN_ARGS: [&str; 11] = [
+const ATTRIBUTE_ARGS: [&str; 11] = [
     "External id",
     "Record function id",
     "Sequence number",
@@ -43,7 +43,7 @@ impl PyFunctionEvent {
 
     pub(super) fn keyword_inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let args = self.all_args(py)?;
-        for key in KNOWN_ARGS {
+        for key in ATTRIBUTE_ARGS {
             if args.contains(key)? {
                 args.del_item(key)?;
             }
