@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hotspan.event_list import EventList
     from hotspan.lines import LineProfiler, profile
     from hotspan.memory import profile as profile_memory
+    from hotspan.rows import Row
     from hotspan.sampling import Sampler, sample
     from hotspan.trace import Trace, open
 
@@ -39,6 +40,7 @@ __all__ = [
     "Finding",
     "HotspanError",
     "LineProfiler",
+    "Row",
     "Sampler",
     "Spans",
     "Trace",
@@ -61,6 +63,7 @@ _PLACES = {
     "Finding": "advice",
     "HotspanError": "_core",
     "LineProfiler": "lines",
+    "Row": "rows",
     "Sampler": "sampling",
     "Spans": "_core",
     "Trace": "trace",

@@ -1,9 +1,10 @@
 //! `Events` and `Event`: the spans one by one, made when asked for.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use hotspan_store::{Place, SpanId, Trace};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyDeprecationWarning, PyIndexError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -62,16 +63,16 @@ impl PyEvent {
         self.trace.spans().duration(self.span).0
     }
 
-    /// Microseconds from the start of the trace to its beginning.
+    /// Microseconds from the start of the trace to its beginning; deprecated.
     #[getter]
-    fn start_us(&self) -> f64 {
-        self.start_ns() as f64 / 1e3
+    fn start_us(&self, py: Python<'_>) -> PyResult<f64> {
+        microseconds(py, c"Event.start_us is deprecated: use Event.start_ns", self.start_ns())
     }
 
-    /// How many microseconds it took.
+    /// How many microseconds it took; deprecated.
     #[getter]
-    fn duration_us(&self) -> f64 {
-        self.trace.spans().duration(self.span).as_micros()
+    fn duration_us(&self, py: Python<'_>) -> PyResult<f64> {
+        microseconds(py, c"Event.duration_us is deprecated: use Event.duration_ns", self.duration_ns())
     }
 
     /// Its process as the trace numbers it.
@@ -98,8 +99,8 @@ impl PyEvent {
             match key.place {
                 Place::Args | Place::Event => args.set_item(self.trace.str(key.name), object)?,
                 Place::Packed => {
-                    for place in ["event", "args"] {
-                        args.update(object.get_item(place)?.cast::<PyDict>()?.as_mapping())?;
+                    for part in ["event", "args"] {
+                        args.update(object.get_item(part)?.cast::<PyDict>()?.as_mapping())?;
                     }
                 }
             }
@@ -112,8 +113,13 @@ impl PyEvent {
             "<Event {:?} {} at {:.3}us for {:.3}us>",
             self.name(),
             self.category(),
-            self.start_us(),
-            self.duration_us()
+            self.start_ns() as f64 / 1e3,
+            self.duration_ns() as f64 / 1e3
         )
     }
+}
+
+fn microseconds(py: Python<'_>, warning: &CStr, nanoseconds: i64) -> PyResult<f64> {
+    PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), warning, 1)?;
+    Ok(nanoseconds as f64 / 1e3)
 }

@@ -79,9 +79,9 @@ impl PyTrace {
     }
 }
 
-/// A kernel's name, calls, total, shortest and longest run, the times in microseconds; blocks per multiprocessor, occupancy
-/// in percent, and whether it uses tensor cores.
-type KernelRow = (String, u64, f64, f64, f64, Option<f64>, Option<f64>, bool);
+/// A kernel's name, calls, total, shortest and longest run in nanoseconds; blocks per multiprocessor, occupancy in percent,
+/// and whether it uses tensor cores.
+type KernelRow = (String, u64, i64, i64, i64, Option<f64>, Option<f64>, bool);
 
 /// Who held memory: name, bytes, blocks, category, stack.
 type HolderRow = (String, i64, u64, &'static str, Vec<String>);
@@ -143,7 +143,7 @@ impl PyTrace {
     fn kernels(&self, py: Python<'_>) -> Vec<KernelRow> {
         let rows = py.detach(|| kernels(&self.trace)).rows;
         let row = |row: hotspan_analyze::kernels::KernelRow| {
-            let (total, min, max) = (row.total.as_micros(), row.min.as_micros(), row.max.as_micros());
+            let (total, min, max) = (row.total.0, row.min.0, row.max.0);
             (row.name, row.calls, total, min, max, row.blocks_per_sm, row.occupancy, row.tensor_cores)
         };
         rows.into_iter().map(row).collect()
@@ -286,7 +286,7 @@ impl PyTrace {
     #[getter]
     fn losses(&self) -> Vec<(&'static str, u64, &'static str)> {
         let counts = self.trace.losses().counts();
-        counts.iter().map(|known| (known.loss.name(), known.count, known.loss.help())).collect()
+        counts.iter().map(|row| (row.loss.name(), row.count, row.loss.help())).collect()
     }
 
     /// Spans by category: name, count, nanoseconds.
