@@ -69,7 +69,7 @@ def dump(core: _core.Trace, filename: str | os.PathLike[str]) -> None:
     if path.endswith(".hotspan"):
         core.save(path)
     else:
-        _core.write_lprof(core, path)
+        core.export("lprof", path)
 
 
 def text_of(
