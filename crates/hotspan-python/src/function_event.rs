@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::function_events::AllEvents;
+use crate::getters::getters;
 pub(crate) use parts::{PyEventKernel, PyInterval};
 
 /// One event, with torch's attribute names.
@@ -26,12 +27,66 @@ pub(crate) struct PyFunctionEvent {
     pub(crate) event: FunctionEvent,
 }
 
-#[pymethods]
-impl PyFunctionEvent {
-    /// The number that the trace gives it; 0 without one.
-    #[getter]
-    fn id(&self) -> i64 {
-        self.int("External id").or_else(|| self.int("correlation")).unwrap_or(0)
+getters! {
+    PyFunctionEvent {
+        /// The number that the trace gives it; 0 without one.
+        id: i64 = |event| event.int("External id").or_else(|| event.int("correlation")).unwrap_or(0);
+        /// The name.
+        key: &str = |event| event.name();
+        /// The name as the trace has it: steps with their numbers.
+        trace_name: &str = |event|
+            event.span().map_or_else(|| event.name(), |span| event.trace().span_name(span));
+        /// The operator's overload, where it was recorded.
+        overload_name: &str = |event|
+            event.span().map_or("", |span| event.all.events.name(event.trace(), span).1);
+        /// Nanoseconds from the start of the trace to its beginning.
+        start_ns: i64 = |event| event.begin().0;
+        /// How many nanoseconds it took.
+        duration_ns: i64 = |event| event.span().map_or(0, |span| event.trace().spans().duration(span).0);
+        /// Its category, as torch calls it.
+        activity_type: &str = |event| event.category();
+        /// The thread of the forward operator of a node of the backward pass, by torch's number; 0 for none.
+        fwd_thread: i64 = |event| event.int("Fwd thread id").unwrap_or(0);
+        /// autograd's number, which forward operators share with their nodes of the backward pass; -1 for none.
+        sequence_nr: i64 = |event| event.int("Sequence number").unwrap_or(-1);
+        /// The event that called it.
+        cpu_parent: Option<PyFunctionEvent> = |event|
+            event.span().and_then(|span| event.all.events.parent(span)).map(|parent| event.other(parent));
+        /// How many events it stands for.
+        count: u64 = |_| 1;
+        /// Where in the Python program it was called, innermost first.
+        stack: Vec<String> = |event| event.of_span(|events, span| events.stack(event.trace(), span).to_vec());
+        /// Floating point operations, from formulas.
+        flops: u64 = |event| event.of_span(FunctionEvents::flops);
+        /// Whether it began and ended on different threads, or says so.
+        is_async: bool = |event| event.int("Async") == Some(1);
+        /// Whether a person marked it.
+        is_user_annotation: bool = |event| event.role().is_some_and(Role::is_annotation);
+        /// Whether it is a Python function.
+        is_python_function: bool = |event| event.role() == Some(Role::Python);
+        /// Never: torch's older recorders are gone.
+        is_legacy: bool = |_| false;
+        /// Never.
+        is_remote: bool = |_| false;
+        /// None.
+        node_id: i64 = |_| -1;
+        external_id: i64 = |event| event.int("External id").unwrap_or(0);
+        cpu_time_total: f64 = |event| event.cpu().as_micros();
+        cpu_time: f64 = |event| event.cpu().as_micros();
+        self_cpu_time_total: f64 = |event| event.self_cpu().as_micros();
+        device_time_total: f64 = |event| event.device().as_micros();
+        device_time: f64 = |event| event.device().as_micros();
+        self_device_time_total: f64 = |event| event.self_device().as_micros();
+        cpu_time_total_str: String = |event| time_text(event.cpu());
+        cpu_time_str: String = |event| time_text(event.cpu());
+        self_cpu_time_total_str: String = |event| time_text(event.self_cpu());
+        device_time_total_str: String = |event| time_text(event.device());
+        device_time_str: String = |event| time_text(event.device());
+        self_device_time_total_str: String = |event| time_text(event.self_device());
+        cpu_memory_usage: i64 = |event| event.used().cpu.0;
+        device_memory_usage: i64 = |event| event.used().device.0;
+        self_cpu_memory_usage: i64 = |event| event.own_use().cpu.0;
+        self_device_memory_usage: i64 = |event| event.own_use().device.0;
     }
 
     /// The name, which is also the key of its row in `key_averages()`.
@@ -44,24 +99,6 @@ impl PyFunctionEvent {
         }
     }
 
-    /// The name.
-    #[getter]
-    fn key(&self) -> &str {
-        self.name()
-    }
-
-    /// The name as the trace has it: steps with their numbers.
-    #[getter]
-    fn trace_name(&self) -> &str {
-        self.span().map_or_else(|| self.name(), |span| self.trace().span_name(span))
-    }
-
-    /// The operator's overload, where it was recorded.
-    #[getter]
-    fn overload_name(&self) -> &str {
-        self.span().map_or("", |span| self.all.events.name(self.trace(), span).1)
-    }
-
     /// When, in microseconds from the start of the trace.
     #[getter]
     fn time_range(&self) -> PyInterval {
@@ -70,29 +107,11 @@ impl PyFunctionEvent {
         PyInterval { start: start.0 as f64 / 1e3, end: end.0 as f64 / 1e3 }
     }
 
-    /// Nanoseconds from the start of the trace to its beginning.
-    #[getter]
-    fn start_ns(&self) -> i64 {
-        self.begin().0
-    }
-
-    /// How many nanoseconds it took.
-    #[getter]
-    fn duration_ns(&self) -> i64 {
-        self.span().map_or(0, |span| self.trace().spans().duration(span).0)
-    }
-
     /// Its category as the trace spells it.
     #[getter]
     fn category(&self) -> &str {
         let trace = self.trace();
         self.span().map_or("cpu_instant_event", |span| trace.category_name(trace.spans().category(span)))
-    }
-
-    /// The same, as torch calls it.
-    #[getter]
-    fn activity_type(&self) -> &str {
-        self.category()
     }
 
     /// Its thread by the system's number, or its stream.
@@ -105,22 +124,10 @@ impl PyFunctionEvent {
         })
     }
 
-    /// The same, as torch calls it for devices.
+    /// Its thread or stream, as torch calls it for devices.
     #[getter]
     fn device_resource_id(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.thread(py)
-    }
-
-    /// The thread of the forward operator of a node of the backward pass, by torch's number; 0 for none.
-    #[getter]
-    fn fwd_thread(&self) -> i64 {
-        self.int("Fwd thread id").unwrap_or(0)
-    }
-
-    /// autograd's number, which forward operators share with their nodes of the backward pass; -1 for none.
-    #[getter]
-    fn sequence_nr(&self) -> i64 {
-        self.int("Sequence number").unwrap_or(-1)
     }
 
     /// Where it comes from: 0 an operator, 1 a node of the backward pass, 7 a range that a person marked.
@@ -131,12 +138,6 @@ impl PyFunctionEvent {
             RecordScope::Backward => 1,
             RecordScope::User => 7,
         }
-    }
-
-    /// The event that called it.
-    #[getter]
-    fn cpu_parent(&self) -> Option<Self> {
-        self.span().and_then(|span| self.all.events.parent(span)).map(|parent| self.other(parent))
     }
 
     /// The events that it called.
@@ -158,12 +159,6 @@ impl PyFunctionEvent {
         self.span().map_or(Vec::new(), |span| self.all.events.kernels(span).map(kernel).collect())
     }
 
-    /// How many events it stands for.
-    #[getter]
-    fn count(&self) -> u64 {
-        1
-    }
-
     /// The shapes of its inputs, empty for those that are no tensor.
     #[getter]
     fn input_shapes(&self) -> Vec<Vec<i64>> {
@@ -171,7 +166,7 @@ impl PyFunctionEvent {
         value.map_or(Vec::new(), |json| shapes_of_json(&json))
     }
 
-    /// The same, with the shapes of each tensor of a list.
+    /// The shapes of its inputs, with those of each tensor of a list.
     #[getter]
     fn structured_input_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.json_object(py, "Input Dims")
@@ -207,18 +202,6 @@ impl PyFunctionEvent {
         self.all_args(py)
     }
 
-    /// Where in the Python program it was called, innermost first.
-    #[getter]
-    fn stack(&self) -> Vec<String> {
-        self.of_span(|events, span| events.stack(self.trace(), span).to_vec())
-    }
-
-    /// Floating point operations, from formulas.
-    #[getter]
-    fn flops(&self) -> u64 {
-        self.of_span(FunctionEvents::flops)
-    }
-
     /// Where it happened: torch's `DeviceType` where torch is loaded, else its name.
     #[getter]
     fn device_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -240,127 +223,6 @@ impl PyFunctionEvent {
             Ident::Int(number) => number,
             Ident::Text(_) => 0,
         })
-    }
-
-    /// Whether it began and ended on different threads, or says so.
-    #[getter]
-    fn is_async(&self) -> bool {
-        self.int("Async") == Some(1)
-    }
-
-    /// Whether a person marked it.
-    #[getter]
-    fn is_user_annotation(&self) -> bool {
-        self.role().is_some_and(Role::is_annotation)
-    }
-
-    /// Whether it is a Python function.
-    #[getter]
-    fn is_python_function(&self) -> bool {
-        self.role() == Some(Role::Python)
-    }
-
-    /// Never: torch's older recorders are gone.
-    #[getter]
-    fn is_legacy(&self) -> bool {
-        false
-    }
-
-    /// Never.
-    #[getter]
-    fn is_remote(&self) -> bool {
-        false
-    }
-
-    /// None.
-    #[getter]
-    fn node_id(&self) -> i64 {
-        -1
-    }
-
-    #[getter]
-    fn external_id(&self) -> i64 {
-        self.int("External id").unwrap_or(0)
-    }
-
-    #[getter]
-    fn cpu_time_total(&self) -> f64 {
-        self.cpu().as_micros()
-    }
-
-    #[getter]
-    fn cpu_time(&self) -> f64 {
-        self.cpu().as_micros()
-    }
-
-    #[getter]
-    fn self_cpu_time_total(&self) -> f64 {
-        self.self_cpu().as_micros()
-    }
-
-    #[getter]
-    fn device_time_total(&self) -> f64 {
-        self.device().as_micros()
-    }
-
-    #[getter]
-    fn device_time(&self) -> f64 {
-        self.device().as_micros()
-    }
-
-    #[getter]
-    fn self_device_time_total(&self) -> f64 {
-        self.self_device().as_micros()
-    }
-
-    #[getter]
-    fn cpu_time_total_str(&self) -> String {
-        time_text(self.cpu())
-    }
-
-    #[getter]
-    fn cpu_time_str(&self) -> String {
-        time_text(self.cpu())
-    }
-
-    #[getter]
-    fn self_cpu_time_total_str(&self) -> String {
-        time_text(self.self_cpu())
-    }
-
-    #[getter]
-    fn device_time_total_str(&self) -> String {
-        time_text(self.device())
-    }
-
-    #[getter]
-    fn device_time_str(&self) -> String {
-        time_text(self.device())
-    }
-
-    #[getter]
-    fn self_device_time_total_str(&self) -> String {
-        time_text(self.self_device())
-    }
-
-    #[getter]
-    fn cpu_memory_usage(&self) -> i64 {
-        self.used().cpu.0
-    }
-
-    #[getter]
-    fn device_memory_usage(&self) -> i64 {
-        self.used().device.0
-    }
-
-    #[getter]
-    fn self_cpu_memory_usage(&self) -> i64 {
-        self.own_use().cpu.0
-    }
-
-    #[getter]
-    fn self_device_memory_usage(&self) -> i64 {
-        self.own_use().device.0
     }
 
     fn __eq__(&self, other: &Self) -> bool {

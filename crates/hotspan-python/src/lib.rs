@@ -12,6 +12,7 @@ mod error;
 mod events;
 mod function_event;
 mod function_events;
+mod getters;
 mod json;
 mod lines;
 mod native;
