@@ -23,7 +23,7 @@ class Functions:
         self._seen: set[CodeType] = set()
         if lines:
             self._lines = _core.LineRecorder(memory)
-            # The only place that sees the code of scripts and modules before it runs.
+            # Nothing else sees the code of scripts and modules before it runs.
             sys.addaudithook(self._audit)
             self._lines.enable()
         if calls:

@@ -62,7 +62,7 @@ class Torch:
             self._follow_steps()
 
     def tell(self, recording: bool) -> None:
-        """Compiled functions mark their regions only while they know that somebody looks."""
+        """Compiled functions mark their regions only while torch says that a profiler runs."""
         self._torch.autograd.profiler._is_profiler_enabled = recording
 
     def finish(self) -> None:

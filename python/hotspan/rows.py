@@ -43,7 +43,7 @@ class Row:
         return dict(zip(self._names, self._values, strict=True))
 
     def __getitem__(self, name: str) -> Any:
-        found = next((known for known in _spellings(name) if known in self._names), None)
+        found = next((column for column in _spellings(name) if column in self._names), None)
         if found is None:
             raise KeyError(name)
         warn_deprecated(f"row[{name!r}]", f"row.{found}", stacklevel=2)

@@ -151,7 +151,7 @@ class NativeCollector:
 
 
 def _tell_torch(recording: bool) -> None:
-    """Compiled functions mark their regions only while they know that somebody looks."""
+    """Compiled functions mark their regions only while torch says that a profiler runs."""
     torch.autograd.profiler._is_profiler_enabled = recording
 
 

@@ -60,8 +60,8 @@ def parse_activities(given: Iterable[Activity] | None) -> tuple[frozenset[Profil
         elif isinstance(item, ProfilerActivity):
             pairs = [(item, None)]
         else:
-            known = ", ".join(f"ProfilerActivity.{name}" for name in ProfilerActivity.__members__)
-            raise TypeError(f"unknown activity {item!r}; known ones: {known}")
+            valid = ", ".join(f"ProfilerActivity.{name}" for name in ProfilerActivity.__members__)
+            raise TypeError(f"unknown activity {item!r}; known ones: {valid}")
         for activity, kinds in pairs:
             if not isinstance(activity, ProfilerActivity):
                 raise TypeError(f"unknown activity {activity!r} in {item!r}")
