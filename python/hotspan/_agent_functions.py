@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from types import CodeType
-from typing import Any
 
 from hotspan import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Functions:
@@ -20,7 +23,7 @@ class Functions:
         self._seen: set[CodeType] = set()
         if lines:
             self._lines = _core.LineRecorder(memory)
-            # The only place that sees the code of scripts and modules before it runs.
+            # Nothing else sees the code of scripts and modules before it runs.
             sys.addaudithook(self._audit)
             self._lines.enable()
         if calls:
@@ -58,9 +61,8 @@ class Functions:
                 self._watch(self._lines, code, functions)
 
     def _watch(self, recorder: _core.LineRecorder, script: CodeType, functions: list[str | None]) -> None:
-        from hotspan.lines._functions import codes_of_script
-        from hotspan.lines._profiler import code_name
-        from hotspan.lines._statements import line_range, statement_starts
+        from hotspan._code import code_name, codes_of_script, line_range
+        from hotspan._statements import statement_starts
 
         for code in codes_of_script(script):
             wanted = None in functions or not {code.co_name, code_name(code)}.isdisjoint(functions)

@@ -62,26 +62,27 @@ class Torch:
             self._follow_steps()
 
     def tell(self, recording: bool) -> None:
-        """Compiled functions mark their regions only while they know that somebody looks."""
+        """Compiled functions mark their regions only while torch says that a profiler runs."""
         self._torch.autograd.profiler._is_profiler_enabled = recording
 
     def finish(self) -> None:
-        """Wait for what devices still do, and hand over what was traced."""
+        """Hand over what was traced, and wait for what devices still do."""
         if self._process != os.getpid():
             return
         # The program may have changed them since.
         self._describe()
-        if self._has_device:
-            from hotspan.profiler import _device
-
-            _device.wait()
         if self._has_stacks:
-            from hotspan.profiler._stacks import file_prefixes
+            # Before the wait below, which is no call of the program's.
+            from hotspan._stacks import file_prefixes
 
             self._agent.add_calls(file_prefixes())
+        if self._has_device:
+            from hotspan._devices import wait
+
+            wait()
 
     def _trace_calls(self) -> None:
-        from hotspan.profiler._stacks import module_call_code
+        from hotspan._stacks import module_call_code
 
         try:
             self._agent.trace_calls(module_call_code())

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from hotspan import _core
 
 
-@dataclass(frozen=True)
+# No tuple: those have a method named count.
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """One row of proof; times in nanoseconds, ``at_ns`` from the start of the trace."""
+    """One row of proof; ``at_ns`` counts from the start of the trace."""
 
     what: str
     count: int

@@ -25,12 +25,19 @@ class DiffRow(NamedTuple):
     verdict: str
 
 
+class StepCounts(NamedTuple):
+    """How many steps of each trace were compared."""
+
+    before: int
+    after: int
+
+
 class Diff(NamedTuple):
     """Two traces side by side; rows with the largest change first."""
 
     total: DiffRow
     rows: list[DiffRow]
-    steps: tuple[int, int] | None
+    steps: StepCounts | None
     measure: str
 
 
@@ -40,7 +47,8 @@ _Row = tuple[str, tuple[int, float] | None, tuple[int, float] | None, int, float
 def diff(before: _core.Trace, after: _core.Trace, by: str) -> Diff:
     """Compare two traces."""
     total, rows, steps, measure = before.diff(after, by)
-    return Diff(_named(total), [_named(row) for row in rows], steps, measure)
+    compared = None if steps is None else StepCounts(*steps)
+    return Diff(_named(total), [_named(row) for row in rows], compared, measure)
 
 
 def _named(row: _Row) -> DiffRow:

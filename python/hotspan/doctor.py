@@ -16,7 +16,7 @@ from pathlib import Path
 from hotspan import _core
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was looked at."""
 

@@ -76,12 +76,12 @@ class FunctionEventList(Sequence[FunctionEvent]):
     def __getitem__(self, index: slice) -> list[FunctionEvent]: ...
     def __getitem__(self, index: int | slice) -> FunctionEvent | list[FunctionEvent]:
         if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        place = index + len(self) if index < 0 else index
+            return [self[position] for position in range(*index.indices(len(self)))]
+        position = index + len(self) if index < 0 else index
         for window in self._windows:
-            if 0 <= place < len(window):
-                return window[place]
-            place -= len(window)
+            if 0 <= position < len(window):
+                return window[position]
+            position -= len(window)
         raise IndexError("event index out of range")
 
     def key_averages(

@@ -28,7 +28,7 @@ class Frame(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What one thread did from ``time_ns`` on, for ``weight_ns``.
+    """What one thread did from ``time_ns`` (since the start of the trace) on, for ``weight_ns``.
 
     ``state`` is "running", "io", "lock", "sleep" or "waiting"; ``frames`` begin with the innermost.
     """

@@ -2,87 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable
-from typing import Any, NamedTuple
 
 from hotspan import _core
 from hotspan._core import Events, KeyAverages, Spans
-from hotspan.advice import Advice, advise
-from hotspan.diff import Diff, diff
 from hotspan.event_list import EventList, FunctionEventList
+from hotspan.rows import (
+    CategoryTotal,
+    Device,
+    Kernel,
+    MemoryByCategory,
+    MemoryHeld,
+    MemoryHolder,
+    MemoryTimeline,
+    Row,
+    Step,
+    rows_of,
+)
 
-# A row of a table: times in nanoseconds, shares in percent, None where the trace does not say.
-Row = dict[str, str | int | float | None]
+# What only some methods need is imported there: most programs that open a trace use few of them.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
-
-class CategoryTotal(NamedTuple):
-    """The spans of one category."""
-
-    spans: int
-    total_ns: int
-
-
-class Device(NamedTuple):
-    """A device the trace was recorded on."""
-
-    id: int
-    name: str
-
-
-class Kernel(NamedTuple):
-    """One kernel, copy or fill by name; times in microseconds."""
-
-    name: str
-    calls: int
-    total: float
-    min: float
-    max: float
-    blocks_per_sm: float | None
-    occupancy: float | None
-    tensor_cores: bool
-
-
-class Step(NamedTuple):
-    """A profiler step; times in nanoseconds from the start of the trace."""
-
-    number: int
-    start_ns: int
-    duration_ns: int
-
-
-class MemoryHolder(NamedTuple):
-    """What one operator held when most memory was held."""
-
-    operator: str
-    bytes: int
-    blocks: int
-    category: str
-    stack: list[str]
-
-
-class MemoryTimeline(NamedTuple):
-    """The memory of one device; times in nanoseconds. What was there before counts where the trace tells of it.
-
-    Categories are ``parameter``, ``optimizer_state``, ``input``, ``temporary``, ``activation``, ``gradient``,
-    ``autograd_detail`` and ``unknown``.
-    """
-
-    device_type: int
-    device_index: int
-    held: list[tuple[int, int]]
-    peak_bytes: int
-    peak_ns: int
-    holders: list[MemoryHolder]
-    peak_by_category: dict[str, int]
-
-
-class MemoryByCategory(NamedTuple):
-    """Bytes for each category at each of the times, in nanoseconds; a value holds until the next."""
-
-    times: list[int]
-    bytes: dict[str, list[int]]
+    from hotspan.advice import Advice
+    from hotspan.diff import Diff
 
 
 class Trace:
@@ -119,10 +64,14 @@ class Trace:
 
     def advise(self, *, only: Iterable[str] = (), ignore: Iterable[str] = ()) -> Advice:
         """Return what to change about the program, most gain first; ``docs/advice.md`` explains the rules."""
+        from hotspan.advice import advise
+
         return advise(self._core, only, ignore)
 
     def diff(self, after: Trace, by: str = "op") -> Diff:
         """Compare this trace with a later one, by op, function, line, kernel, shape or module."""
+        from hotspan.diff import diff
+
         return diff(self._core, after._core, by)
 
     def kernels(self) -> list[Kernel]:
@@ -130,24 +79,24 @@ class Trace:
         return [Kernel(*row) for row in self._core.kernels()]
 
     def copies(self) -> list[Row]:
-        """Return copies and fills by kind and memory, most time first; times in nanoseconds."""
-        return _core.copy_rows(self._core)
+        """Return copies and fills by kind and memory, most time first; rates in GB/s."""
+        return rows_of(_core.copy_rows(self._core))
 
     def streams(self) -> list[Row]:
-        """Return what each stream of each device did; times in nanoseconds."""
-        return _core.stream_rows(self._core)
+        """Return what each stream of each device did."""
+        return rows_of(_core.stream_rows(self._core))
 
     def step_breakdown(self) -> dict[str, list[Row]]:
         """Return where each step's nanoseconds go, on ``devices`` and on the ``host``; the parts add up exactly."""
-        return dict(_core.step_tables(self._core))
+        return _by_name(_core.step_tables(self._core))
 
     def idle(self) -> list[Row]:
-        """Return every gap of every device with its main cause, longest first; times in nanoseconds."""
-        return _core.idle_gaps(self._core)
+        """Return every gap of every device with its main cause, longest first."""
+        return rows_of(_core.idle_gaps(self._core))
 
     def gpu(self, limit: int = 0) -> dict[str, list[Row]]:
         """Return what ``hotspan gpu`` prints: tables by name, ``limit`` rows of each; empty without device work."""
-        return dict(_core.gpu_tables(self._core, limit))
+        return _by_name(_core.gpu_tables(self._core, limit))
 
     def memory_timeline(self) -> list[MemoryTimeline]:
         """Return each device's memory over time, its peak, and who held it. Needs ``profile_memory=True``."""
@@ -155,7 +104,7 @@ class Trace:
             MemoryTimeline(
                 kind,
                 index,
-                held,
+                [MemoryHeld(*point) for point in held],
                 peak,
                 time,
                 [MemoryHolder(*holder) for holder in holders],
@@ -205,6 +154,8 @@ class Trace:
     @property
     def metadata(self) -> dict[str, Any]:
         """What the trace says about itself."""
+        import json
+
         return {key: json.loads(value) for key, value in self._core.metadata}
 
     @property
@@ -267,6 +218,10 @@ class Trace:
         return (
             f"<hotspan.Trace {self.format}, {self._core.span_count} spans, {self.wall_time_ns / 1e6:.3f} ms>"
         )
+
+
+def _by_name(tables: list[tuple[str, _core._Table]]) -> dict[str, list[Row]]:
+    return {name: rows_of(table) for name, table in tables}
 
 
 def function_events(traces: list[Trace]) -> FunctionEventList:

@@ -98,9 +98,9 @@ def test_events_are_rows_with_their_arguments(trace: hotspan.Trace) -> None:
     assert len(events) == 3
     first = events[0]
     assert (first.name, first.category) == ("aten::mm", "cpu_op")
-    assert first.duration_us == 20.5
+    assert first.duration_ns == 20_500
     assert first.args["External id"] == 7
     assert first.args["Input type"] == ["float", "float"]
-    assert events[1].start_us - first.start_us == pytest.approx(30.25)
+    assert events[1].start_ns - first.start_ns == 30_250
     assert events[-1].name == "gemm"
     assert [event.name for event in events] == ["aten::mm", "aten::add", "gemm"]

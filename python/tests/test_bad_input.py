@@ -273,7 +273,7 @@ def test_duplicate_keys_in_one_event(write: Write, tmp_path: Path) -> None:
         '{"ph": "X", "name": "one", "name": "two", "pid": 1, "tid": 1, "ts": 1, "ts": 5, "dur": 2, "dur": 3}'
     )
     trace = hotspan.open(write(with_events(events)))
-    assert [(event.name, event.duration_us) for event in trace.events()] == [("two", 3.0)]
+    assert [(event.name, event.duration_ns) for event in trace.events()] == [("two", 3000)]
     survives_everything(trace, tmp_path)
 
 
@@ -410,6 +410,6 @@ def test_begin_and_end_events_that_do_not_match(write_trace: Write, tmp_path: Pa
     ]
     trace = hotspan.open(write_trace([*events, complete("last", 8, 2)]))
     assert trace.losses == {"unmatched_end": 1, "unfinished_span": 1}
-    lengths = {event.name: event.duration_us for event in trace.events()}
-    assert lengths == {"outer": 8.0, "inner": 1.0, "last": 2.0}
+    lengths = {event.name: event.duration_ns for event in trace.events()}
+    assert lengths == {"outer": 8000, "inner": 1000, "last": 2000}
     survives_everything(trace, tmp_path)

@@ -218,7 +218,7 @@ def test_an_earlier_trace_function_comes_back() -> None:
 def test_the_decorator_prints_at_exit(interpreter: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import hotspan, os\n@hotspan.profile\ndef f(x):\n    return x\nf(1)\nf(2)\nprint('end')\n"
+        "import hotspan, os\n@hotspan.lines.profile\ndef f(x):\n    return x\nf(1)\nf(2)\nprint('end')\n"
         "if os.fork() == 0: raise SystemExit\nos.wait()\n"
     )
     ended = run(interpreter, "script.py", cwd=tmp_path)

@@ -124,7 +124,7 @@ def test_the_table_is_memory_profilers(tmp_path: Path) -> None:
 DECORATED = """\
 import hotspan
 
-@hotspan.profile_memory(precision=4)
+@hotspan.memory.profile(precision=4)
 def work(size):
     block = b"x" * size
     return len(block)

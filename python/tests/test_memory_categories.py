@@ -263,6 +263,6 @@ def test_a_trace_without_marks(write_trace: Callable[..., Path]) -> None:
 def test_few_points_keep_the_peak(trained: tuple[profile, int]) -> None:
     prof, _ = trained
     (whole,), (coarse,) = prof.trace.memory_by_category(), prof.trace.memory_by_category(20)
-    assert len(coarse.times) <= 21 < len(whole.times)
+    assert len(coarse.times_ns) <= 21 < len(whole.times_ns)
     peak = max(map(sum, zip(*whole.bytes.values(), strict=True)))
     assert max(map(sum, zip(*coarse.bytes.values(), strict=True))) == peak

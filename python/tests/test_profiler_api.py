@@ -25,9 +25,9 @@ import torch.profiler
 from torch.profiler import ProfilerAction
 
 import hotspan.profiler
+from hotspan._notices import _said
 from hotspan.profiler import ProfilerActivity, autograd_profile, profile, record_function, schedule
 from hotspan.profiler import tensorboard_trace_handler as handler
-from hotspan.profiler._notices import _said
 
 CPU = [ProfilerActivity.CPU]
 

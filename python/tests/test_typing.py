@@ -28,6 +28,14 @@ spans: int = len(trace.spans)
 losses: dict[str, int] = trace.losses
 trace.export_chrome_trace("out.json.gz")
 trace.save(Path("out.hotspan"))
+kernel: int = trace.kernels()[0].total_ns
+row_of_a_table: hotspan.Row = trace.copies()[0]
+idle: list[int] = [gap.length_ns for gap in trace.idle()]
+steps: int | None = None if (compared := trace.diff(trace).steps) is None else compared.before
+held: int = trace.memory_timeline()[0].held[-1].bytes
+hits: list[int] = [line.hits for lines in hotspan.LineProfiler().get_stats().timings.values() for line in lines]
+hotspan.lines.profile(print)
+hotspan.memory.profile(print)
 try:
     hotspan.open("x")
 except hotspan.TraceFormatError as error:
@@ -39,6 +47,8 @@ WRONG = {
     "hotspan.open('x').key_averages(group_by_input_shape='no')": "arg-type",
     "hotspan.open('x').key_averages(1, 2, 3, 4)": "misc|call-arg",
     "hotspan.open('x').no_such_thing": "attr-defined",
+    "hotspan.no_such_thing": "attr-defined",
+    "hotspan.open('x').kernels()[0].no_such_thing": "attr-defined",
     "hotspan.open('x').key_averages().table(sort_by=3)": "arg-type",
 }
 

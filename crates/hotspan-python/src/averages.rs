@@ -8,6 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::from_table;
+use crate::getters::getters;
 
 /// The rows of an operator table.
 #[pyclass(frozen, name = "KeyAverages", module = "hotspan._core")]
@@ -109,80 +110,70 @@ fn parse_unit(unit: &str) -> PyResult<TimeUnit> {
 #[pyclass(frozen, name = "Average", module = "hotspan._core")]
 pub(crate) struct PyAverage(Average);
 
-macro_rules! getters {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $value:expr;)*) => {
-        #[pymethods]
-        impl PyAverage {
-            $($(#[$doc])* #[getter] fn $name(&self) -> $type {
-                let value: fn(&Average) -> $type = $value;
-                value(&self.0)
-            })*
-
-            fn __repr__(&self) -> String {
-                let row = &self.0;
-                format!(
-                    "<Average key={:?} count={} self_cpu_time_total={:.3}us cpu_time_total={:.3}us self_device_time_total={:.3}us>",
-                    row.key, row.count, row.self_cpu_time_total.as_micros(), row.cpu_time_total.as_micros(),
-                    row.self_device_time_total.as_micros(),
-                )
-            }
-        }
-    };
-}
-
 getters! {
-    /// The name.
-    key: String = |row| row.key.clone();
-    /// How many events.
-    count: u64 = |row| row.count;
-    /// Microseconds on the CPU, children included.
-    cpu_time_total: f64 = |row| row.cpu_time_total.as_micros();
-    /// Microseconds on the CPU, children excluded.
-    self_cpu_time_total: f64 = |row| row.self_cpu_time_total.as_micros();
-    /// Microseconds on the device, children included.
-    device_time_total: f64 = |row| row.device_time_total.as_micros();
-    /// Microseconds on the device, children excluded.
-    self_device_time_total: f64 = |row| row.self_device_time_total.as_micros();
-    /// Microseconds on the CPU per call.
-    cpu_time: f64 = Average::cpu_time;
-    /// Microseconds on the device per call.
-    device_time: f64 = Average::device_time;
-    /// Bytes of the computer's memory, children included.
-    cpu_memory_usage: i64 = |row| row.cpu_memory_usage.0;
-    /// Bytes of the computer's memory, children excluded.
-    self_cpu_memory_usage: i64 = |row| row.self_cpu_memory_usage.0;
-    /// Bytes of device memory, children included.
-    device_memory_usage: i64 = |row| row.device_memory_usage.0;
-    /// Bytes of device memory, children excluded.
-    self_device_memory_usage: i64 = |row| row.self_device_memory_usage.0;
-    /// Floating point operations, from formulas.
-    flops: u64 = |row| row.flops;
-    /// Floating point operations per second; None without operations or time.
-    flops_per_second: Option<f64> = Average::flops_per_second;
-    /// The inputs' shapes, when grouped by them.
-    input_shapes: Option<Vec<Vec<i64>>> = |row| row.input_shapes.clone();
-    /// The innermost stack entries, when grouped by them.
-    stack: Vec<String> = |row| row.stack.clone();
-    /// The operator's overload, when grouped by it.
-    overload_name: String = |row| row.overload_name.clone();
-    /// The nn.Module, when grouped by it.
-    module: Option<String> = |row| row.module.clone();
-    /// The thread or stream, when grouped by it.
-    thread: Option<String> = |row| row.thread.clone();
-    /// The device's index, when grouped by it.
-    device_index: Option<i64> = |row| row.device_index;
-    /// Where the time is spent: "CPU", "CUDA", "XPU", …
-    device_type: String = |row| row.device.title().to_owned();
-    /// Whether a person marked it.
-    is_user_annotation: bool = |row| row.is_user_annotation;
-    /// Whether it began and ended on different threads.
-    is_async: bool = |row| row.is_async;
-    /// Microseconds of the shortest call.
-    min_time: f64 = |row| row.calls.min.as_micros();
-    /// Microseconds of the median call.
-    p50_time: f64 = |row| row.calls.p50.as_micros();
-    /// Microseconds of the 99th percentile.
-    p99_time: f64 = |row| row.calls.p99.as_micros();
-    /// Microseconds of the longest call.
-    max_time: f64 = |row| row.calls.max.as_micros();
+    PyAverage {
+        /// The name.
+        key: String = |row| row.0.key.clone();
+        /// How many events.
+        count: u64 = |row| row.0.count;
+        /// Microseconds on the CPU, children included.
+        cpu_time_total: f64 = |row| row.0.cpu_time_total.as_micros();
+        /// Microseconds on the CPU, children excluded.
+        self_cpu_time_total: f64 = |row| row.0.self_cpu_time_total.as_micros();
+        /// Microseconds on the device, children included.
+        device_time_total: f64 = |row| row.0.device_time_total.as_micros();
+        /// Microseconds on the device, children excluded.
+        self_device_time_total: f64 = |row| row.0.self_device_time_total.as_micros();
+        /// Microseconds on the CPU per call.
+        cpu_time: f64 = |row| row.0.cpu_time();
+        /// Microseconds on the device per call.
+        device_time: f64 = |row| row.0.device_time();
+        /// Bytes of the computer's memory, children included.
+        cpu_memory_usage: i64 = |row| row.0.cpu_memory_usage.0;
+        /// Bytes of the computer's memory, children excluded.
+        self_cpu_memory_usage: i64 = |row| row.0.self_cpu_memory_usage.0;
+        /// Bytes of device memory, children included.
+        device_memory_usage: i64 = |row| row.0.device_memory_usage.0;
+        /// Bytes of device memory, children excluded.
+        self_device_memory_usage: i64 = |row| row.0.self_device_memory_usage.0;
+        /// Floating point operations, from formulas.
+        flops: u64 = |row| row.0.flops;
+        /// Floating point operations per second; None without operations or time.
+        flops_per_second: Option<f64> = |row| row.0.flops_per_second();
+        /// The inputs' shapes, when grouped by them.
+        input_shapes: Option<Vec<Vec<i64>>> = |row| row.0.input_shapes.clone();
+        /// The innermost stack entries, when grouped by them.
+        stack: Vec<String> = |row| row.0.stack.clone();
+        /// The operator's overload, when grouped by it.
+        overload_name: String = |row| row.0.overload_name.clone();
+        /// The nn.Module, when grouped by it.
+        module: Option<String> = |row| row.0.module.clone();
+        /// The thread or stream, when grouped by it.
+        thread: Option<String> = |row| row.0.thread.clone();
+        /// The device's index, when grouped by it.
+        device_index: Option<i64> = |row| row.0.device_index;
+        /// Where the time is spent: "CPU", "CUDA", "XPU", …
+        device_type: String = |row| row.0.device.title().to_owned();
+        /// Whether a person marked it.
+        is_user_annotation: bool = |row| row.0.is_user_annotation;
+        /// Whether it began and ended on different threads.
+        is_async: bool = |row| row.0.is_async;
+        /// Microseconds of the shortest call.
+        min_time: f64 = |row| row.0.calls.min.as_micros();
+        /// Microseconds of the median call.
+        p50_time: f64 = |row| row.0.calls.p50.as_micros();
+        /// Microseconds of the 99th percentile.
+        p99_time: f64 = |row| row.0.calls.p99.as_micros();
+        /// Microseconds of the longest call.
+        max_time: f64 = |row| row.0.calls.max.as_micros();
+    }
+
+    fn __repr__(&self) -> String {
+        let row = &self.0;
+        format!(
+            "<Average key={:?} count={} self_cpu_time_total={:.3}us cpu_time_total={:.3}us self_device_time_total={:.3}us>",
+            row.key, row.count, row.self_cpu_time_total.as_micros(), row.cpu_time_total.as_micros(),
+            row.self_device_time_total.as_micros(),
+        )
+    }
 }

@@ -116,8 +116,8 @@ impl PyCallProfiler {
     /// Functions as cProfile's `getstats` lists them: plain tuples.
     fn entries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let table = self.tracer.table();
-        let code = |place: usize| -> PyResult<Bound<'py, PyAny>> {
-            let function = &table.functions[place];
+        let code = |index: usize| -> PyResult<Bound<'py, PyAny>> {
+            let function = &table.functions[index];
             match function.code {
                 // SAFETY: the tracer keeps the code object alive.
                 Some(code) => Ok(unsafe { Bound::from_borrowed_ptr(py, code.cast()) }),
@@ -133,10 +133,10 @@ impl PyCallProfiler {
             }
         }
         let list = PyList::empty(py);
-        for (place, (function, callees)) in table.functions.iter().zip(callees).enumerate() {
+        for (index, (function, callees)) in table.functions.iter().zip(callees).enumerate() {
             let (calls, recursive, total, own) = numbers(&function.sums);
             let callees = if callees.is_empty() { None } else { Some(callees) };
-            list.append((code(place)?, calls, recursive, total, own, callees))?;
+            list.append((code(index)?, calls, recursive, total, own, callees))?;
         }
         Ok(list)
     }

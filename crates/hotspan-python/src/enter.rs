@@ -1,4 +1,4 @@
-//! Entering Rust for long work: the one place that releases the GIL, and lets Ctrl-C through.
+//! Entering Rust for long work: Ctrl-C gets through meanwhile.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

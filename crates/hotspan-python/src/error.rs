@@ -1,4 +1,4 @@
-//! Errors: Rust's as Python exceptions, in one place.
+//! Errors: Rust's as Python exceptions.
 
 use std::io;
 

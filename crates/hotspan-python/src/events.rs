@@ -1,11 +1,14 @@
 //! `Events` and `Event`: the spans one by one, made when asked for.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 
-use hotspan_store::{Place, SpanId, Trace};
-use pyo3::exceptions::PyIndexError;
+use hotspan_store::{Args, Place, SpanId, Trace};
+use pyo3::exceptions::{PyDeprecationWarning, PyIndexError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::json::to_python;
 
 /// All spans, in file order: a sequence that makes its items on demand.
 #[pyclass(frozen, name = "Events", module = "hotspan._core", sequence)]
@@ -20,12 +23,8 @@ impl PyEvents {
     }
 
     fn __getitem__(&self, index: isize) -> PyResult<PyEvent> {
-        let length = self.trace.spans().len();
-        let at = if index < 0 { index.checked_add_unsigned(length) } else { Some(index) };
-        match at.and_then(|at| usize::try_from(at).ok()).filter(|&at| at < length) {
-            Some(at) => Ok(PyEvent { trace: Arc::clone(&self.trace), span: SpanId::at(at) }),
-            None => Err(PyIndexError::new_err("event index out of range")),
-        }
+        let span = SpanId::at(position(index, self.trace.spans().len())?);
+        Ok(PyEvent { trace: Arc::clone(&self.trace), span })
     }
 }
 
@@ -62,16 +61,16 @@ impl PyEvent {
         self.trace.spans().duration(self.span).0
     }
 
-    /// Microseconds from the start of the trace to its beginning.
+    /// Microseconds from the start of the trace to its beginning; deprecated.
     #[getter]
-    fn start_us(&self) -> f64 {
-        self.start_ns() as f64 / 1e3
+    fn start_us(&self, py: Python<'_>) -> PyResult<f64> {
+        microseconds(py, c"Event.start_us is deprecated: use Event.start_ns", self.start_ns())
     }
 
-    /// How many microseconds it took.
+    /// How many microseconds it took; deprecated.
     #[getter]
-    fn duration_us(&self) -> f64 {
-        self.trace.spans().duration(self.span).as_micros()
+    fn duration_us(&self, py: Python<'_>) -> PyResult<f64> {
+        microseconds(py, c"Event.duration_us is deprecated: use Event.duration_ns", self.duration_ns())
     }
 
     /// Its process as the trace numbers it.
@@ -90,21 +89,7 @@ impl PyEvent {
     /// Everything else it carries.
     #[getter]
     fn args<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let args = PyDict::new(py);
-        let json = py.import("json")?;
-        for (key, value) in self.trace.args(self.trace.spans().args(self.span)) {
-            let resolved = value.resolve(self.trace.strings());
-            let object = json.call_method1("loads", (resolved.to_json().to_string(),))?;
-            match key.place {
-                Place::Args | Place::Event => args.set_item(self.trace.str(key.name), object)?,
-                Place::Packed => {
-                    for place in ["event", "args"] {
-                        args.update(object.get_item(place)?.cast::<PyDict>()?.as_mapping())?;
-                    }
-                }
-            }
-        }
-        Ok(args)
+        all_args(py, &self.trace, self.trace.spans().args(self.span))
     }
 
     fn __repr__(&self) -> String {
@@ -112,8 +97,37 @@ impl PyEvent {
             "<Event {:?} {} at {:.3}us for {:.3}us>",
             self.name(),
             self.category(),
-            self.start_us(),
-            self.duration_us()
+            self.start_ns() as f64 / 1e3,
+            self.duration_ns() as f64 / 1e3
         )
     }
+}
+
+/// Everything that an event carries besides times and names.
+pub(crate) fn all_args<'py>(py: Python<'py>, trace: &Trace, args: Args) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    for (key, value) in trace.args(args) {
+        let object = to_python(py, &value.resolve(trace.strings()).to_json())?;
+        match key.place {
+            Place::Args | Place::Event => found.set_item(trace.str(key.name), object)?,
+            Place::Packed => {
+                for part in ["event", "args"] {
+                    found.update(object.bind(py).get_item(part)?.cast::<PyDict>()?.as_mapping())?;
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The position that an index of Python means, which counts from the end when it is negative.
+pub(crate) fn position(index: isize, length: usize) -> PyResult<usize> {
+    let at = if index < 0 { index.checked_add_unsigned(length) } else { Some(index) };
+    let at = at.and_then(|at| usize::try_from(at).ok()).filter(|&at| at < length);
+    at.ok_or_else(|| PyIndexError::new_err("event index out of range"))
+}
+
+fn microseconds(py: Python<'_>, warning: &CStr, nanoseconds: i64) -> PyResult<f64> {
+    PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), warning, 1)?;
+    Ok(nanoseconds as f64 / 1e3)
 }

@@ -11,11 +11,12 @@ use hotspan_analyze::FunctionEvent;
 use hotspan_analyze::averages::{DeviceKind, RecordScope};
 use hotspan_analyze::model::events::Role;
 use hotspan_analyze::table::time_text;
-use hotspan_store::{Ident, SpanId};
+use hotspan_store::{Ident, SpanId, keys};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::function_events::AllEvents;
+use crate::getters::getters;
 pub(crate) use parts::{PyEventKernel, PyInterval};
 
 /// One event, with torch's attribute names.
@@ -25,12 +26,66 @@ pub(crate) struct PyFunctionEvent {
     pub(crate) event: FunctionEvent,
 }
 
-#[pymethods]
-impl PyFunctionEvent {
-    /// The number that the trace gives it; 0 without one.
-    #[getter]
-    fn id(&self) -> i64 {
-        self.int("External id").or_else(|| self.int("correlation")).unwrap_or(0)
+getters! {
+    PyFunctionEvent {
+        /// The number that the trace gives it; 0 without one.
+        id: i64 = |event| event.int(keys::EXTERNAL_ID).or_else(|| event.int(keys::CORRELATION)).unwrap_or(0);
+        /// The name.
+        key: &str = |event| event.name();
+        /// The name as the trace has it: steps with their numbers.
+        trace_name: &str = |event|
+            event.span().map_or_else(|| event.name(), |span| event.model().span_name(span));
+        /// The operator's overload, where it was recorded.
+        overload_name: &str = |event|
+            event.span().map_or("", |span| event.all.events.name(event.model(), span).1);
+        /// Nanoseconds from the start of the trace to its beginning.
+        start_ns: i64 = |event| event.begin().0;
+        /// How many nanoseconds it took.
+        duration_ns: i64 = |event| event.span().map_or(0, |span| event.model().spans().duration(span).0);
+        /// Its category, as torch calls it.
+        activity_type: &str = |event| event.category();
+        /// The thread of the forward operator of a node of the backward pass, by torch's number; 0 for none.
+        fwd_thread: i64 = |event| event.int(keys::FORWARD_THREAD).unwrap_or(0);
+        /// autograd's number, which forward operators share with their nodes of the backward pass; -1 for none.
+        sequence_nr: i64 = |event| event.int(keys::SEQUENCE_NUMBER).unwrap_or(-1);
+        /// The event that called it.
+        cpu_parent: Option<PyFunctionEvent> = |event|
+            event.span().and_then(|span| event.model().merged_nesting().parent(span)).map(|parent| event.other(parent));
+        /// How many events it stands for.
+        count: u64 = |_| 1;
+        /// Where in the Python program it was called, innermost first.
+        stack: Vec<String> = |event| event.of_span(|events, span| events.stack(event.model(), span).to_vec());
+        /// Floating point operations, from formulas.
+        flops: u64 = |event| event.of_span(|_, span| event.model().flops().of_span(span));
+        /// Whether it began and ended on different threads, or says so.
+        is_async: bool = |event| event.of_span(|_, span| event.model().events().is_async(span));
+        /// Whether a person marked it.
+        is_user_annotation: bool = |event| event.role().is_some_and(Role::is_annotation);
+        /// Whether it is a Python function.
+        is_python_function: bool = |event| event.role() == Some(Role::Python);
+        /// Never: torch's older recorders are gone.
+        is_legacy: bool = |_| false;
+        /// Never.
+        is_remote: bool = |_| false;
+        /// None.
+        node_id: i64 = |_| -1;
+        external_id: i64 = |event| event.int(keys::EXTERNAL_ID).unwrap_or(0);
+        cpu_time_total: f64 = |event| event.cpu().as_micros();
+        cpu_time: f64 = |event| event.cpu().as_micros();
+        self_cpu_time_total: f64 = |event| event.self_cpu().as_micros();
+        device_time_total: f64 = |event| event.device().as_micros();
+        device_time: f64 = |event| event.device().as_micros();
+        self_device_time_total: f64 = |event| event.self_device().as_micros();
+        cpu_time_total_str: String = |event| time_text(event.cpu());
+        cpu_time_str: String = |event| time_text(event.cpu());
+        self_cpu_time_total_str: String = |event| time_text(event.self_cpu());
+        device_time_total_str: String = |event| time_text(event.device());
+        device_time_str: String = |event| time_text(event.device());
+        self_device_time_total_str: String = |event| time_text(event.self_device());
+        cpu_memory_usage: i64 = |event| event.used().cpu.0;
+        device_memory_usage: i64 = |event| event.used().device.0;
+        self_cpu_memory_usage: i64 = |event| event.own_use().cpu.0;
+        self_device_memory_usage: i64 = |event| event.own_use().device.0;
     }
 
     /// The name, which is also the key of its row in `key_averages()`.
@@ -43,24 +98,6 @@ impl PyFunctionEvent {
         }
     }
 
-    /// The name.
-    #[getter]
-    fn key(&self) -> &str {
-        self.name()
-    }
-
-    /// The name as the trace has it: steps with their numbers.
-    #[getter]
-    fn trace_name(&self) -> &str {
-        self.span().map_or_else(|| self.name(), |span| self.model().span_name(span))
-    }
-
-    /// The operator's overload, where it was recorded.
-    #[getter]
-    fn overload_name(&self) -> &str {
-        self.span().map_or("", |span| self.all.events.name(self.model(), span).1)
-    }
-
     /// When, in microseconds from the start of the trace.
     #[getter]
     fn time_range(&self) -> PyInterval {
@@ -69,29 +106,11 @@ impl PyFunctionEvent {
         PyInterval { start: start.0 as f64 / 1e3, end: end.0 as f64 / 1e3 }
     }
 
-    /// Nanoseconds from the start of the trace to its beginning.
-    #[getter]
-    fn start_ns(&self) -> i64 {
-        self.begin().0
-    }
-
-    /// How many nanoseconds it took.
-    #[getter]
-    fn duration_ns(&self) -> i64 {
-        self.span().map_or(0, |span| self.model().spans().duration(span).0)
-    }
-
     /// Its category as the trace spells it.
     #[getter]
     fn category(&self) -> &str {
         let trace = self.model();
         self.span().map_or("cpu_instant_event", |span| trace.category_name(trace.spans().category(span)))
-    }
-
-    /// The same, as torch calls it.
-    #[getter]
-    fn activity_type(&self) -> &str {
-        self.category()
     }
 
     /// Its thread by the system's number, or its stream.
@@ -104,22 +123,10 @@ impl PyFunctionEvent {
         })
     }
 
-    /// The same, as torch calls it for devices.
+    /// Its thread or stream, as torch calls it for devices.
     #[getter]
     fn device_resource_id(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.thread(py)
-    }
-
-    /// The thread of the forward operator of a node of the backward pass, by torch's number; 0 for none.
-    #[getter]
-    fn fwd_thread(&self) -> i64 {
-        self.int("Fwd thread id").unwrap_or(0)
-    }
-
-    /// autograd's number, which forward operators share with their nodes of the backward pass; -1 for none.
-    #[getter]
-    fn sequence_nr(&self) -> i64 {
-        self.int("Sequence number").unwrap_or(-1)
     }
 
     /// Where it comes from: 0 an operator, 1 a node of the backward pass, 7 a range that a person marked.
@@ -130,14 +137,6 @@ impl PyFunctionEvent {
             RecordScope::Backward => 1,
             RecordScope::User => 7,
         }
-    }
-
-    /// The event that called it.
-    #[getter]
-    fn cpu_parent(&self) -> Option<Self> {
-        self.span()
-            .and_then(|span| self.model().merged_nesting().parent(span))
-            .map(|parent| self.other(parent))
     }
 
     /// The events that it called.
@@ -159,40 +158,34 @@ impl PyFunctionEvent {
         self.span().map_or(Vec::new(), |span| self.all.events.kernels(span).map(kernel).collect())
     }
 
-    /// How many events it stands for.
-    #[getter]
-    fn count(&self) -> u64 {
-        1
-    }
-
     /// The shapes of its inputs, empty for those that are no tensor.
     #[getter]
     fn input_shapes(&self) -> Vec<Vec<i64>> {
         self.of_span(|_, span| self.model().shapes().of_span(span).clone())
     }
 
-    /// The same, with the shapes of each tensor of a list.
+    /// The shapes of its inputs, with those of each tensor of a list.
     #[getter]
     fn structured_input_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.json_object(py, "Input Dims")
+        self.json_object(py, keys::INPUT_DIMS)
     }
 
     /// The strides of its inputs likewise.
     #[getter]
     fn structured_input_strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.json_object(py, "Input Strides")
+        self.json_object(py, keys::INPUT_STRIDES)
     }
 
     /// The types of its inputs.
     #[getter]
     fn input_dtypes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.json_object(py, "Input type")
+        self.json_object(py, keys::INPUT_TYPES)
     }
 
     /// The values of its inputs that are no tensors, as the trace writes them.
     #[getter]
     fn concrete_inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.json_object(py, "Concrete Inputs")
+        self.json_object(py, keys::CONCRETE_INPUTS)
     }
 
     /// Inputs of a range by name.
@@ -205,18 +198,6 @@ impl PyFunctionEvent {
     #[getter]
     fn args<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.all_args(py)
-    }
-
-    /// Where in the Python program it was called, innermost first.
-    #[getter]
-    fn stack(&self) -> Vec<String> {
-        self.of_span(|events, span| events.stack(self.model(), span).to_vec())
-    }
-
-    /// Floating point operations, from formulas.
-    #[getter]
-    fn flops(&self) -> u64 {
-        self.of_span(|_, span| self.model().flops().of_span(span))
     }
 
     /// Where it happened: torch's `DeviceType` where torch is loaded, else its name.
@@ -236,131 +217,10 @@ impl PyFunctionEvent {
     #[getter]
     fn device_index(&self) -> i64 {
         let process = self.model().track(self.track()).process;
-        self.int("device").unwrap_or(match self.model().process(process).ident {
+        self.int(keys::DEVICE).unwrap_or(match self.model().process(process).ident {
             Ident::Int(number) => number,
             Ident::Text(_) => 0,
         })
-    }
-
-    /// Whether it began and ended on different threads, or says so.
-    #[getter]
-    fn is_async(&self) -> bool {
-        self.of_span(|_, span| self.model().events().is_async(span))
-    }
-
-    /// Whether a person marked it.
-    #[getter]
-    fn is_user_annotation(&self) -> bool {
-        self.role().is_some_and(Role::is_annotation)
-    }
-
-    /// Whether it is a Python function.
-    #[getter]
-    fn is_python_function(&self) -> bool {
-        self.role() == Some(Role::Python)
-    }
-
-    /// Never: torch's older recorders are gone.
-    #[getter]
-    fn is_legacy(&self) -> bool {
-        false
-    }
-
-    /// Never.
-    #[getter]
-    fn is_remote(&self) -> bool {
-        false
-    }
-
-    /// None.
-    #[getter]
-    fn node_id(&self) -> i64 {
-        -1
-    }
-
-    #[getter]
-    fn external_id(&self) -> i64 {
-        self.int("External id").unwrap_or(0)
-    }
-
-    #[getter]
-    fn cpu_time_total(&self) -> f64 {
-        self.cpu().as_micros()
-    }
-
-    #[getter]
-    fn cpu_time(&self) -> f64 {
-        self.cpu().as_micros()
-    }
-
-    #[getter]
-    fn self_cpu_time_total(&self) -> f64 {
-        self.self_cpu().as_micros()
-    }
-
-    #[getter]
-    fn device_time_total(&self) -> f64 {
-        self.device().as_micros()
-    }
-
-    #[getter]
-    fn device_time(&self) -> f64 {
-        self.device().as_micros()
-    }
-
-    #[getter]
-    fn self_device_time_total(&self) -> f64 {
-        self.self_device().as_micros()
-    }
-
-    #[getter]
-    fn cpu_time_total_str(&self) -> String {
-        time_text(self.cpu())
-    }
-
-    #[getter]
-    fn cpu_time_str(&self) -> String {
-        time_text(self.cpu())
-    }
-
-    #[getter]
-    fn self_cpu_time_total_str(&self) -> String {
-        time_text(self.self_cpu())
-    }
-
-    #[getter]
-    fn device_time_total_str(&self) -> String {
-        time_text(self.device())
-    }
-
-    #[getter]
-    fn device_time_str(&self) -> String {
-        time_text(self.device())
-    }
-
-    #[getter]
-    fn self_device_time_total_str(&self) -> String {
-        time_text(self.self_device())
-    }
-
-    #[getter]
-    fn cpu_memory_usage(&self) -> i64 {
-        self.used().cpu.0
-    }
-
-    #[getter]
-    fn device_memory_usage(&self) -> i64 {
-        self.used().device.0
-    }
-
-    #[getter]
-    fn self_cpu_memory_usage(&self) -> i64 {
-        self.own_use().cpu.0
-    }
-
-    #[getter]
-    fn self_device_memory_usage(&self) -> i64 {
-        self.own_use().device.0
     }
 
     fn __eq__(&self, other: &Self) -> bool {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use hotspan_analyze::{FunctionEvents, Model};
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
+use crate::events::position;
 use crate::function_event::PyFunctionEvent;
 
 /// A trace and its events.
@@ -28,10 +28,7 @@ impl PyFunctionEvents {
 
     fn __getitem__(&self, index: isize) -> PyResult<PyFunctionEvent> {
         let list = self.all.events.list();
-        let at = if index < 0 { index.checked_add_unsigned(list.len()) } else { Some(index) };
-        match at.and_then(|at| list.get(usize::try_from(at).ok()?)) {
-            Some(&event) => Ok(PyFunctionEvent { all: Arc::clone(&self.all), event }),
-            None => Err(PyIndexError::new_err("event index out of range")),
-        }
+        let event = list[position(index, list.len())?];
+        Ok(PyFunctionEvent { all: Arc::clone(&self.all), event })
     }
 }

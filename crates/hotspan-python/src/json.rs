@@ -1,4 +1,4 @@
-//! JSON to Python and back, for processes that are recorded: Python's own module would cost each of them a dozen imports at its start.
+//! JSON to Python and back, without Python's own module: it would cost each process that is recorded a dozen imports.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -13,12 +13,14 @@ pub(crate) fn read_json(py: Python<'_>, text: &str) -> PyResult<Py<PyAny>> {
     to_python(py, &value)
 }
 
-fn to_python(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
+/// A JSON value as `json.loads` gives it.
+pub(crate) fn to_python(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
     Ok(match value {
         Value::Null => py.None(),
         Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any().unbind(),
         Value::Number(number) => match number.as_i64() {
             Some(whole) => whole.into_pyobject(py)?.into_any().unbind(),
+            None if number.is_u64() => number.as_u64().into_pyobject(py)?.into_any().unbind(),
             None => number.as_f64().into_pyobject(py)?.into_any().unbind(),
         },
         Value::String(text) => PyString::new(py, text).into_any().unbind(),

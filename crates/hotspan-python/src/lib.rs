@@ -12,6 +12,7 @@ mod error;
 mod events;
 mod function_event;
 mod function_events;
+mod getters;
 mod json;
 mod lines;
 mod native;
@@ -48,7 +49,7 @@ mod _core {
     #[pymodule_export]
     use crate::lines::PyLineRecorder;
     #[pymodule_export]
-    use crate::lines::reports::{line_rows, line_text, memory_text, resident_memory, write_lprof};
+    use crate::lines::reports::{line_rows, line_text, memory_text, resident_memory};
     #[pymodule_export]
     use crate::native::{PyNativeSampler, sample_stacks};
     #[pymodule_export]

@@ -82,9 +82,9 @@ impl PyTrace {
     }
 }
 
-/// A kernel's name, calls, total, shortest and longest run, the times in microseconds; blocks per multiprocessor, occupancy
-/// in percent, and whether it uses tensor cores.
-type KernelRow = (String, u64, f64, f64, f64, Option<f64>, Option<f64>, bool);
+/// A kernel's name, calls, total, shortest and longest run in nanoseconds; blocks per multiprocessor, occupancy in percent,
+/// and whether it uses tensor cores.
+type KernelRow = (String, u64, i64, i64, i64, Option<f64>, Option<f64>, bool);
 
 /// Who held memory: name, bytes, blocks, category, stack.
 type HolderRow = (String, i64, u64, &'static str, Vec<String>);
@@ -146,7 +146,7 @@ impl PyTrace {
     fn kernels(&self, py: Python<'_>) -> Vec<KernelRow> {
         let rows = py.detach(|| kernels(&self.model)).rows;
         let row = |row: hotspan_analyze::kernels::KernelRow| {
-            let (total, min, max) = (row.total.as_micros(), row.min.as_micros(), row.max.as_micros());
+            let (total, min, max) = (row.total.0, row.min.0, row.max.0);
             (row.name, row.calls, total, min, max, row.blocks_per_sm, row.occupancy, row.tensor_cores)
         };
         rows.into_iter().map(row).collect()
@@ -252,7 +252,7 @@ impl PyTrace {
     /// A copy that says more about itself: keys and JSON texts.
     fn with_metadata(&self, py: Python<'_>, metadata: Vec<(String, String)>) -> Self {
         let changed = py.detach(|| {
-            let mut trace = Trace::clone(&self.model);
+            let mut trace = Trace::clone(self.trace());
             for (key, json) in &metadata {
                 trace.set_metadata(key, json);
             }
@@ -289,7 +289,7 @@ impl PyTrace {
     #[getter]
     fn losses(&self) -> Vec<(&'static str, u64, &'static str)> {
         let counts = self.model.losses().counts();
-        counts.iter().map(|known| (known.loss.name(), known.count, known.loss.help())).collect()
+        counts.iter().map(|row| (row.loss.name(), row.count, row.loss.help())).collect()
     }
 
     /// Spans by category: name, count, nanoseconds.
@@ -299,10 +299,10 @@ impl PyTrace {
         rows.iter().map(|row| (row.name.clone(), row.spans, row.total.0)).collect()
     }
 
-    /// Profiler steps: number, start and duration in nanoseconds.
+    /// The steps of the program: number, start and duration in nanoseconds.
     #[getter]
     fn steps(&self, py: Python<'_>) -> Vec<(i64, i64, i64)> {
-        let steps = &py.detach(|| self.model.summary()).steps;
+        let steps = &py.detach(|| self.model.steps()).all;
         steps.iter().map(|step| (step.number, step.begin.0, step.duration.0)).collect()
     }
 
@@ -330,10 +330,10 @@ impl PyTrace {
         self.model.source().format.clone()
     }
 
-    /// Nanoseconds from the first beginning to the last end of a span.
+    /// The wall time in nanoseconds: of the program where the recording knows it, else from the first event to the last.
     #[getter]
     fn wall_time_ns(&self) -> i64 {
-        self.model.window().1.0
+        self.model.wall().0
     }
 
     /// Unix time in nanoseconds at the start of the trace, where it is known.

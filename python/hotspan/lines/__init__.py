@@ -5,6 +5,6 @@ a script as ``kernprof -l -v`` does. Recording and reports are Rust; here are th
 """
 
 from hotspan.lines._explicit import profile
-from hotspan.lines._profiler import LineProfiler, LineStats, load_stats
+from hotspan.lines._profiler import LineFunction, LineProfiler, LineStats, LineTiming, load_stats
 
-__all__ = ["LineProfiler", "LineStats", "load_stats", "profile"]
+__all__ = ["LineFunction", "LineProfiler", "LineStats", "LineTiming", "load_stats", "profile"]

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hotspan._code import codes_of_script
 from hotspan._program import Program, command, run_reporting
 from hotspan.lines._explicit import profile
-from hotspan.lines._functions import codes_of_script
 from hotspan.lines._profiler import RunningProfiler, dump, text_of, write
 
 EXAMPLES = """examples:

@@ -1,4 +1,4 @@
-"""``@hotspan.profile``: marks functions whose lines are recorded. The report is printed when the program ends.
+"""``@hotspan.lines.profile``: marks functions whose lines are recorded. The report is printed when the program ends.
 
 Under ``python -m hotspan.lines`` the same decorator feeds the profiler of that run, which prints instead.
 """
@@ -16,7 +16,7 @@ _OFF = {"0", "off", "no", "false"}
 
 
 class ExplicitProfiler:
-    """The object behind ``hotspan.profile``. With ``LINE_PROFILE=0`` in the environment it leaves functions alone."""
+    """The object behind ``hotspan.lines.profile``. ``LINE_PROFILE=0`` in the environment switches it off."""
 
     def __init__(self) -> None:
         self._profiler: LineProfiler | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 
@@ -48,13 +48,3 @@ def functions_of_module(module: ModuleType) -> list[FunctionType]:
         if getattr(value, "__module__", None) == module.__name__ and not isinstance(value, ModuleType):
             found += _functions_of(inspect.unwrap(value) if inspect.isfunction(value) else value, seen)
     return found
-
-
-def codes_of_script(code: CodeType) -> Iterator[CodeType]:
-    """Yield the code of every function in compiled source: methods and inner functions too, no lambdas."""
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            is_function = bool(constant.co_flags & inspect.CO_NEWLOCALS)
-            if is_function and not constant.co_name.startswith("<"):
-                yield constant
-            yield from codes_of_script(constant)

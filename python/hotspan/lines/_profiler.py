@@ -10,8 +10,9 @@ from types import CodeType, ModuleType
 from typing import IO, Any, NamedTuple
 
 from hotspan import _core
+from hotspan._code import code_name, line_range
+from hotspan._statements import statement_starts
 from hotspan.lines._functions import functions_of, functions_of_module
-from hotspan.lines._statements import line_range, statement_starts
 from hotspan.lines._wrap import wrap
 from hotspan.trace import Trace
 
@@ -19,17 +20,33 @@ from hotspan.trace import Trace
 HAS_MONITORING = sys.version_info >= (3, 12)
 
 
-class LineStats(NamedTuple):
-    """Lines by function, as line_profiler has them: ``(file, first line, name) -> [(line, hits, time)]``."""
+class LineFunction(NamedTuple):
+    """A function whose lines were recorded."""
 
-    timings: dict[tuple[str, int, str], list[tuple[int, int, int]]]
+    file: str
+    first_line: int
+    name: str
+
+
+class LineTiming(NamedTuple):
+    """How often a line was executed, and for how long in all."""
+
+    line: int
+    hits: int
+    time_ns: int
+
+
+class LineStats(NamedTuple):
+    """Lines by function, as line_profiler has them; ``unit`` is that of their times in seconds: a nanosecond."""
+
+    timings: dict[LineFunction, list[LineTiming]]
     unit: float
 
 
 def stats_of(core: _core.Trace) -> LineStats:
-    """Return the lines of a trace; times in nanoseconds."""
+    """Return the lines of a trace."""
     timings = {
-        (file, first, name): [(line, hits, time) for line, hits, time, _, _ in lines]
+        LineFunction(file, first, name): [LineTiming(line, hits, time) for line, hits, time, _, _ in lines]
         for file, first, name, lines in _core.line_rows(core)
     }
     return LineStats(timings, 1e-9)
@@ -46,18 +63,13 @@ def generated_sources(core: _core.Trace) -> dict[str, str]:
     return {file: "".join(linecache.getlines(file)) for file in files if file.startswith("<")}
 
 
-def code_name(code: CodeType) -> str:
-    """The name of a function, with its class where Python knows it."""
-    return str(getattr(code, "co_qualname", code.co_name))
-
-
 def dump(core: _core.Trace, filename: str | os.PathLike[str]) -> None:
     """Write line_profiler's file; a name that ends in ``.hotspan`` gets hotspan's."""
     path = os.fspath(filename)
     if path.endswith(".hotspan"):
         core.save(path)
     else:
-        _core.write_lprof(core, path)
+        core.export("lprof", path)
 
 
 def text_of(
@@ -193,7 +205,7 @@ class LineProfiler:
         return Trace(self._recorder.snapshot())
 
     def get_stats(self) -> LineStats:
-        """Return what was recorded; times in nanoseconds."""
+        """Return what was recorded, as line_profiler does."""
         return stats_of(self._recorder.snapshot())
 
     def dump_stats(self, filename: str | os.PathLike[str]) -> None:

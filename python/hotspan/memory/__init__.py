@@ -5,8 +5,8 @@
 """
 
 from hotspan.memory._profiler import MemoryProfiler, profile, show_results
-from hotspan.memory._usage import memory_usage
+from hotspan.memory._usage import MemoryReading, memory_usage
 
 LineProfiler = MemoryProfiler
 
-__all__ = ["LineProfiler", "MemoryProfiler", "memory_usage", "profile", "show_results"]
+__all__ = ["LineProfiler", "MemoryProfiler", "MemoryReading", "memory_usage", "profile", "show_results"]

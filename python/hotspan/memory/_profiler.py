@@ -11,9 +11,9 @@ from types import CodeType
 from typing import IO, Any
 
 from hotspan import _core
+from hotspan._code import code_name, line_range
 from hotspan.lines._functions import functions_of
-from hotspan.lines._profiler import code_name, generated_sources, write
-from hotspan.lines._statements import line_range
+from hotspan.lines._profiler import generated_sources, write
 from hotspan.lines._wrap import wrap
 from hotspan.trace import Trace
 

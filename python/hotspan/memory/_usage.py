@@ -8,11 +8,18 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hotspan import _core
 
 _MEBIBYTE = float(1 << 20)
+
+
+class MemoryReading(NamedTuple):
+    """The memory of a process in MiB at a moment of Unix time in seconds: memory_profiler's units and order."""
+
+    memory_mib: float
+    unix_time: float
 
 
 def _resident(pid: int) -> float | None:
@@ -44,7 +51,7 @@ class _Sampler:
     def __init__(self, pid: int, interval: float, timestamps: bool, max_usage: bool, children: bool) -> None:
         self.pid, self.interval = pid, interval
         self.timestamps, self.max_usage, self.children = timestamps, max_usage, children
-        self.samples: list[tuple[float, float]] = []
+        self.samples: list[MemoryReading] = []
 
     def sample(self) -> bool:
         """Take one; False when the process is gone."""
@@ -53,11 +60,11 @@ class _Sampler:
             return False
         if self.children:
             memory += sum(_resident(child) or 0.0 for child in _children(self.pid))
-        now = time.time()
+        reading = MemoryReading(memory, time.time())
         if self.max_usage and self.samples:
-            self.samples = [max(self.samples[0], (memory, now))]
+            self.samples = [max(self.samples[0], reading)]
         else:
-            self.samples.append((memory, now))
+            self.samples.append(reading)
         return True
 
     def result(self) -> Any:
@@ -81,7 +88,7 @@ def memory_usage(
     backend: str | None = None,
     max_iterations: int | None = None,
 ) -> Any:
-    """Return memory in MiB over time, with memory_profiler's arguments.
+    """Return memory in MiB over time, with memory_profiler's arguments; ``interval`` and ``timeout`` are seconds.
 
     ``proc`` is a pid (-1 is this process), a running ``subprocess.Popen``, or ``(function, args, kwargs)``: the
     function is then called, and this process sampled meanwhile. ``backend`` is accepted; resident memory is what is

@@ -8,7 +8,7 @@ from typing import Any
 import torch.autograd.profiler
 
 from hotspan import _core
-from hotspan.profiler._notices import say_once
+from hotspan._notices import say_once
 
 # What torch.profiler calls first, by names of its module.
 _STARTS = ("_prepare_profiler", "_enable_profiler")

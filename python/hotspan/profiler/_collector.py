@@ -17,14 +17,14 @@ from typing import Protocol
 import torch
 from torch.profiler import ProfilerActivity
 
-from hotspan import _core
+from hotspan import _core, _devices
 from hotspan._core import CollectError
+from hotspan._notices import say_once
+from hotspan._stacks import file_prefixes, module_call_code
 from hotspan.profiler import _device, _under_run
 from hotspan.profiler._beside_torch import MakeRoom
 from hotspan.profiler._modules import ModuleCalls
-from hotspan.profiler._notices import say_once
 from hotspan.profiler._request import Request, device_of
-from hotspan.profiler._stacks import file_prefixes, module_call_code
 from hotspan.profiler._tensors import TensorMarks
 
 
@@ -98,7 +98,7 @@ class NativeCollector:
         marks = self._tensors.remove() if self._tensors is not None else []
         if self._has_device:
             # CUPTI hands out what has ended; torch.profiler waits here too.
-            _device.wait()
+            _devices.wait()
         recorder = self._end()
         if recorder is None:
             raise CollectError("nothing is being recorded")
@@ -151,7 +151,7 @@ class NativeCollector:
 
 
 def _tell_torch(recording: bool) -> None:
-    """Compiled functions mark their regions only while they know that somebody looks."""
+    """Compiled functions mark their regions only while torch says that a profiler runs."""
     torch.autograd.profiler._is_profiler_enabled = recording
 
 

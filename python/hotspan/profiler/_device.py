@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 
-import torch
-
 from hotspan import _core
 from hotspan._core import CollectError
+from hotspan._notices import say_once
 from hotspan.profiler._experimental import is_set
-from hotspan.profiler._notices import say_once
 from hotspan.profiler._request import Request, device_of
 
 
@@ -37,16 +35,3 @@ def start(recorder: _core.Recorder, request: Request) -> bool:
         say_once(f"device work is not recorded, only the CPU: {error}")
         return False
     return True
-
-
-def wait() -> None:
-    """Wait for the devices that this process works on, so that their last kernels are in the recording."""
-    if not torch.cuda.is_initialized() or torch.cuda.is_current_stream_capturing():
-        return
-    try:
-        for index in range(torch.cuda.device_count()):
-            if torch._C._cuda_hasPrimaryContext(index):
-                torch.cuda.synchronize(index)
-    except RuntimeError as error:
-        # The program hears of its error from its own next call.
-        say_once(f"the last device work may be missing: {str(error).splitlines()[0]}")

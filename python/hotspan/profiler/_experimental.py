@@ -1,6 +1,6 @@
 """torch's ``_ExperimentalConfig``, read and changed: it tells most of its settings to nobody but ``pickle``.
 
-The places of the settings in what it pickles change from release to release, so they are found by trying.
+The positions of the settings in what it pickles change from release to release, so they are found by trying.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINETO_ONLY = (
 _VALUES: tuple[Any, ...] = (True, ["cycles"], "text")
 
 
-def _place(setting: str) -> int | None:
+def _position(setting: str) -> int | None:
     """Where a setting is among what is pickled; None when this torch does not have it."""
     usual = _ExperimentalConfig().__getstate__()
     for value in _VALUES:
@@ -34,7 +34,8 @@ def _place(setting: str) -> int | None:
         except TypeError:
             continue
         return next(
-            (place for place, pair in enumerate(zip(usual, other, strict=True)) if pair[0] != pair[1]), None
+            (position for position, pair in enumerate(zip(usual, other, strict=True)) if pair[0] != pair[1]),
+            None,
         )
     return None
 
@@ -43,16 +44,16 @@ def is_set(config: Any, setting: str) -> bool:
     """Whether a setting differs from what it usually is."""
     if config is None:
         return False
-    place = _place(setting)
-    return place is not None and bool(config.__getstate__()[place])
+    position = _position(setting)
+    return position is not None and bool(config.__getstate__()[position])
 
 
 def with_call_stacks(config: Any) -> Any:
     """The same settings, and stacks of operators: torch leaves those out otherwise."""
     changed = _ExperimentalConfig(verbose=True)
-    place = _place("verbose")
-    if config is not None and place is not None:
+    position = _position("verbose")
+    if config is not None and position is not None:
         state = list(config.__getstate__())
-        state[place] = True
+        state[position] = True
         changed.__setstate__(tuple(state))
     return changed

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerAction, ProfilerActivity, record_function
 
+from hotspan._notices import warn_once
 from hotspan.profiler import _collector
 from hotspan.profiler._experimental import KINETO_ONLY, is_set
-from hotspan.profiler._notices import warn_once
 from hotspan.profiler._request import (
     Activity,
     Request,

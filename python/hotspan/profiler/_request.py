@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import torch
 from torch.profiler import ProfilerActivity, supported_activities
 
+from hotspan._notices import warn_once
 from hotspan.profiler._experimental import is_set
-from hotspan.profiler._notices import warn_once
 
 Activity: TypeAlias = ProfilerActivity | Mapping[ProfilerActivity, Any]
 
@@ -60,8 +60,8 @@ def parse_activities(given: Iterable[Activity] | None) -> tuple[frozenset[Profil
         elif isinstance(item, ProfilerActivity):
             pairs = [(item, None)]
         else:
-            known = ", ".join(f"ProfilerActivity.{name}" for name in ProfilerActivity.__members__)
-            raise TypeError(f"unknown activity {item!r}; known ones: {known}")
+            valid = ", ".join(f"ProfilerActivity.{name}" for name in ProfilerActivity.__members__)
+            raise TypeError(f"unknown activity {item!r}; known ones: {valid}")
         for activity, kinds in pairs:
             if not isinstance(activity, ProfilerActivity):
                 raise TypeError(f"unknown activity {activity!r} in {item!r}")

@@ -10,9 +10,9 @@ from typing import Any
 
 from hotspan import _core
 from hotspan._core import HotspanError
+from hotspan._notices import warn_once
 from hotspan.advice import Advice
 from hotspan.event_list import EventList, FunctionEventList
-from hotspan.profiler._notices import warn_once
 from hotspan.trace import Trace, function_events
 
 

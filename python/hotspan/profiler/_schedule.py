@@ -36,12 +36,12 @@ def schedule(
             raise ScheduleError(f"step {step}: must not be negative")
         if step < skip_first:
             return ProfilerAction.NONE
-        number, place = divmod(step - first, cycle)
-        if place < wait or (repeat > 0 and number >= repeat):
+        number, position = divmod(step - first, cycle)
+        if position < wait or (repeat > 0 and number >= repeat):
             return ProfilerAction.NONE
-        if place < wait + warmup:
+        if position < wait + warmup:
             return ProfilerAction.WARMUP
-        return ProfilerAction.RECORD_AND_SAVE if place == cycle - 1 else ProfilerAction.RECORD
+        return ProfilerAction.RECORD_AND_SAVE if position == cycle - 1 else ProfilerAction.RECORD
 
     return action
 

@@ -59,7 +59,7 @@ class TensorMarks:
         return self.marks
 
     def look(self) -> None:
-        """Mark the gradients that the known models have now."""
+        """Mark the gradients that the models seen so far have now."""
         for model in list(self._models):
             self._mark("gradient", _gradients(model.parameters()))
 
@@ -75,8 +75,8 @@ class TensorMarks:
             self._mark(role, blocks)
 
     def _is_part(self, module: nn.Module) -> bool:
-        known = self._parts.get(id(module))
-        return known is not None and known() is module
+        part = self._parts.get(id(module))
+        return part is not None and part() is module
 
     def _enter(self, module: nn.Module, inputs: Any) -> None:
         if self._is_part(module):

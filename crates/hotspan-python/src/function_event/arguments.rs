@@ -1,49 +1,45 @@
 //! The args of an event as Python objects.
 
 use hotspan_analyze::model::events::Role;
-use hotspan_store::Place;
+use hotspan_store::keys;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
 use super::PyFunctionEvent;
+use crate::events::all_args;
+use crate::json::to_python;
 
 /// Args that have attributes of their own; others are keyword inputs of a range.
-const KNOWN_ARGS: [&str; 11] = [
-    "External id",
-    "Record function id",
-    "Sequence number",
-    "Fwd thread id",
-    "Concrete Inputs",
-    "Input type",
-    "Input Strides",
-    "Input Dims",
-    "Ev Idx",
-    "Async",
-    "Call stack",
+const ATTRIBUTE_ARGS: [&str; 12] = [
+    keys::EXTERNAL_ID,
+    keys::RECORD_FUNCTION_ID,
+    keys::SEQUENCE_NUMBER,
+    keys::FORWARD_THREAD,
+    keys::CONCRETE_INPUTS,
+    keys::INPUT_TYPES,
+    keys::INPUT_STRIDES,
+    keys::INPUT_DIMS,
+    keys::EVENT_INDEX,
+    keys::ASYNC,
+    keys::SCOPE,
+    keys::CALL_STACK,
 ];
 
 impl PyFunctionEvent {
     pub(super) fn json_object<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyAny>> {
-        let value = self.span_args().and_then(|args| self.model().arg(key).json(args));
-        let text = value.map_or_else(|| "[]".to_owned(), |value| value.to_string());
-        py.import("json")?.call_method1("loads", (text,))
+        match self.span_args().and_then(|args| self.model().arg(key).json(args)) {
+            Some(value) => Ok(to_python(py, &value)?.into_bound(py)),
+            None => Ok(PyList::empty(py).into_any()),
+        }
     }
 
     pub(super) fn all_args<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let found = PyDict::new(py);
-        let Some(args) = self.span_args() else { return Ok(found) };
-        let json = py.import("json")?;
-        for (key, value) in self.model().args(args).filter(|(key, _)| key.place != Place::Packed) {
-            let resolved = value.resolve(self.model().strings());
-            let object = json.call_method1("loads", (resolved.to_json().to_string(),))?;
-            found.set_item(self.model().str(key.name), object)?;
-        }
-        Ok(found)
+        self.span_args().map_or_else(|| Ok(PyDict::new(py)), |args| all_args(py, self.model(), args))
     }
 
     pub(super) fn keyword_inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let args = self.all_args(py)?;
-        for key in KNOWN_ARGS {
+        for key in ATTRIBUTE_ARGS {
             if args.contains(key)? {
                 args.del_item(key)?;
             }

@@ -28,3 +28,11 @@ pub(crate) struct PyEventKernel {
     pub(super) device: i64,
     pub(super) duration: f64,
 }
+
+#[pymethods]
+impl PyEventKernel {
+    fn __repr__(&self) -> String {
+        let Self { name, device, duration } = self;
+        format!("EventKernel(name={name:?}, device={device}, duration={duration:.3})")
+    }
+}

@@ -4,11 +4,8 @@ use std::collections::HashMap;
 
 use hotspan_analyze::lines::{LineReportOptions, line_functions, line_report, memory_report};
 use hotspan_collect::lines::resident_bytes;
-use hotspan_formats::export::lprof::Lprof;
-use hotspan_formats::save;
 use pyo3::prelude::*;
 
-use crate::error::from_export;
 use crate::trace::PyTrace;
 
 /// Bytes of memory this process has in use; 0 where the system does not say.
@@ -64,10 +61,4 @@ pub(crate) fn memory_text(
     sources: HashMap<String, String>,
 ) -> String {
     py.detach(|| memory_report(trace.model(), precision, &|file| source(&sources, file)))
-}
-
-/// Writes line_profiler's file.
-#[pyfunction]
-pub(crate) fn write_lprof(py: Python<'_>, trace: &PyTrace, path: std::path::PathBuf) -> PyResult<()> {
-    py.detach(|| save(trace.model(), &Lprof, &path)).map_err(|error| from_export(&error))
 }

@@ -27,7 +27,7 @@ pub(super) fn begin_tracing(py: Python<'_>) -> PyResult<()> {
     let earlier = py.import("sys")?.call_method0("gettrace")?;
     let earlier = (!earlier.is_none()).then(|| earlier.unbind());
     let marker = marker(py)?;
-    EARLIER_TRACE.with_borrow_mut(|place| *place = earlier);
+    EARLIER_TRACE.with_borrow_mut(|slot| *slot = earlier);
     // SAFETY: the GIL is held and the marker was made for this.
     unsafe { tracing::install(marker.as_ptr().cast()) };
     Ok(())

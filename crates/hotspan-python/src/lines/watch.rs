@@ -74,8 +74,8 @@ pub(super) fn watch(py: Python<'_>, codes: Vec<Py<PyAny>>) -> PyResult<()> {
     for code in codes {
         let count = {
             let mut guard = MONITORING.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = guard.get_or_insert_with(Monitoring::default);
-            let count = known.codes.entry(code.as_ptr() as usize).or_default();
+            let watched = guard.get_or_insert_with(Monitoring::default);
+            let count = watched.codes.entry(code.as_ptr() as usize).or_default();
             *count += 1;
             *count
         };
@@ -91,15 +91,15 @@ pub(super) fn unwatch(py: Python<'_>, codes: Vec<Py<PyAny>>) -> PyResult<()> {
     for code in codes {
         let (tool, last) = {
             let mut guard = MONITORING.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = guard.get_or_insert_with(Monitoring::default);
+            let watched = guard.get_or_insert_with(Monitoring::default);
             let key = code.as_ptr() as usize;
-            let left = known.codes.get(&key).copied().unwrap_or(0).saturating_sub(1);
+            let left = watched.codes.get(&key).copied().unwrap_or(0).saturating_sub(1);
             if left == 0 {
-                known.codes.remove(&key);
+                watched.codes.remove(&key);
             } else {
-                known.codes.insert(key, left);
+                watched.codes.insert(key, left);
             }
-            (known.tool, left == 0)
+            (watched.tool, left == 0)
         };
         if let (Some(tool), true) = (tool, last) {
             monitoring.call_method1("set_local_events", (tool, code, 0))?;
@@ -108,7 +108,7 @@ pub(super) fn unwatch(py: Python<'_>, codes: Vec<Py<PyAny>>) -> PyResult<()> {
     // The last one gives the tool id back, for others to use.
     let unused = {
         let mut guard = MONITORING.lock().unwrap_or_else(PoisonError::into_inner);
-        guard.as_mut().filter(|known| known.codes.is_empty()).and_then(|known| known.tool.take())
+        guard.as_mut().filter(|watched| watched.codes.is_empty()).and_then(|watched| watched.tool.take())
     };
     if let Some(tool) = unused {
         monitoring.call_method1("set_events", (tool, 0))?;

@@ -7,11 +7,7 @@ import linecache
 from collections.abc import Iterator
 from types import CodeType
 
-
-def line_range(code: CodeType) -> tuple[int, int]:
-    """Return the first and last line of a code object."""
-    lines = [line for _, _, line in code.co_lines() if line]
-    return code.co_firstlineno, max([code.co_firstlineno, *lines])
+from hotspan._code import line_range
 
 
 def statement_starts(code: CodeType) -> list[int]:

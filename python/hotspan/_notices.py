@@ -1,4 +1,4 @@
-"""What the profiler has to say besides its results: each thing once per process."""
+"""What hotspan has to say besides its results: each thing once per process."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def warn_once(text: str, stacklevel: int = 3) -> None:
     if text not in _said:
         _said.add(text)
         warnings.warn(text, stacklevel=stacklevel + 1)
+
+
+def warn_deprecated(old: str, new: str, stacklevel: int) -> None:
+    """Warn about a name of old; ``stacklevel`` 2 is the caller of whoever calls this."""
+    warnings.warn(f"{old} is deprecated: use {new}", DeprecationWarning, stacklevel=stacklevel + 1)
