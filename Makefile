@@ -72,7 +72,7 @@ lint: $(STAMPS)/tools ## Check format, lints, types and the rules of the house
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q python/tests/test_tidy.py
+	$(BIN)/python -m pytest -q python/tests/test_tidy.py python/tests/test_docs.py
 
 # The web app is embedded in the program. Without Node the program builds all the same, and its page says what is missing.
 .PHONY: web
