@@ -8,6 +8,7 @@ use hotspan_store::SampleState;
 use super::rows::StackNumber;
 use super::syscalls::Blocked;
 use super::timer::{ThreadTimer, cpu_time};
+use crate::cpython::Address;
 use crate::own_file::OwnFile;
 
 /// A wait that goes on: the thread has not run since it was last looked at.
@@ -39,7 +40,7 @@ pub(crate) struct Thread {
     /// Whether it is known not to take the signal.
     pub(crate) is_deaf: bool,
     pub(crate) open: Option<OpenWait>,
-    pub(crate) python: Option<usize>,
+    pub(crate) python: Option<Address>,
 }
 
 /// What a thread did between two looks.

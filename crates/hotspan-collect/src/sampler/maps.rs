@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::error::SamplerError;
-use super::memory::Address;
+use crate::cpython::Address;
 use crate::process_tree::ProcessNumber;
 
 /// A file, mapped.

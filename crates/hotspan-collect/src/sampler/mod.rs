@@ -1,6 +1,6 @@
 //! Samples of running Python processes: where every thread is, read from outside without ever stopping it.
 //!
-//! [`Reader`] walks the interpreter's own structures in the memory of the process (CPython 3.8 to 3.14) and is the
+//! [`ProcessReader`] walks the interpreter's own structures in the memory of the process (CPython 3.8 to 3.14) and is the
 //! [`Walker`] that everything else uses. [`Recording`] takes samples on a [`Schedule`] and turns them into rows of a
 //! trace; [`locals`] shows the variables of a frame. Which functions cost the most is for
 //! the analyses to say.
@@ -10,13 +10,9 @@ mod elf;
 mod error;
 mod family;
 mod interpreter;
-mod layout;
-mod lines;
 pub mod locals;
 mod maps;
 mod memory;
-mod names;
-mod objects;
 mod reader;
 mod recording;
 mod schedule;
@@ -24,12 +20,12 @@ mod spans;
 mod state;
 mod target;
 
+pub use crate::cpython::Address;
 pub use crate::process_tree::ProcessNumber;
 pub use code::{Function, FunctionId};
 pub use error::SamplerError;
 pub use interpreter::{Interpreter, PythonVersion};
-pub use memory::Address;
-pub use reader::Reader;
+pub use reader::ProcessReader;
 pub use recording::{Recording, SampleOptions, Totals};
 pub use schedule::Schedule;
 pub use state::ThreadNumber;

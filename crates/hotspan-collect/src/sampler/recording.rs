@@ -12,7 +12,7 @@ use hotspan_store::{Clock, Loss, Losses, Timestamp, Trace, TraceBuilder};
 
 use super::error::SamplerError;
 use super::family::Family;
-use super::reader::Reader;
+use super::reader::ProcessReader;
 use super::schedule::Schedule;
 use super::target::{Moment, Target};
 use super::{ThreadSample, Walker};
@@ -170,7 +170,7 @@ impl Recording {
 
     /// The process being recorded, where it is Python.
     #[must_use]
-    pub fn reader(&self) -> Option<&Reader> {
+    pub fn reader(&self) -> Option<&ProcessReader> {
         self.targets.first().map(|target| &target.reader)
     }
 

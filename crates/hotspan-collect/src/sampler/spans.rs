@@ -2,7 +2,8 @@
 //!
 //! A guess that holds saves one system call a frame, and all frames are then of the same moment.
 
-use super::memory::{Address, Piece};
+use super::memory::Piece;
+use crate::cpython::Address;
 
 /// Frames nearer to each other than this are read as one stretch.
 const NEAR: u64 = 2048;

@@ -1,0 +1,147 @@
+//! `_Py_DebugOffsets`: what CPython 3.13 and newer say about themselves at the beginning of `_PyRuntime`.
+
+use super::memory::{Address, Memory, word_at};
+use super::offsets::{EntryRule, Gil, LineTable, Offsets};
+
+/// A structure with the fields that are told about it.
+type Structure = (&'static str, &'static str);
+
+/// After the cookie, in the order of 3.13's header.
+const PYTHON_3_13: &[Structure] = &[
+    ("debug_offsets", "version free_threaded"),
+    ("runtime_state", "size finalizing interpreters_head"),
+    (
+        "interpreter_state",
+        "size id next threads_head gc imports_modules sysdict builtins ceval_gil gil_runtime_state \
+         gil_runtime_state_enabled gil_runtime_state_locked gil_runtime_state_holder",
+    ),
+    ("thread_state", "size prev next interp current_frame thread_id native_thread_id datastack_chunk status"),
+    ("interpreter_frame", "size previous executable instr_ptr localsplus owner"),
+    (
+        "code_object",
+        "size filename name qualname linetable firstlineno argcount localsplusnames localspluskinds \
+         co_code_adaptive",
+    ),
+    ("pyobject", "size ob_type"),
+    ("type_object", "size tp_name tp_repr tp_flags"),
+    ("tuple_object", "size ob_item ob_size"),
+    ("list_object", "size ob_item ob_size"),
+    ("dict_object", "size ma_keys ma_values"),
+    ("float_object", "size ob_fval"),
+    ("long_object", "size lv_tag ob_digit"),
+    ("bytes_object", "size ob_size ob_sval"),
+    ("unicode_object", "size state length asciiobject_size"),
+];
+
+const PYTHON_3_14: &[Structure] = &[
+    ("debug_offsets", "version free_threaded"),
+    ("runtime_state", "size finalizing interpreters_head"),
+    (
+        "interpreter_state",
+        "size id next threads_head threads_main gc imports_modules sysdict builtins ceval_gil gil_runtime_state \
+         gil_runtime_state_enabled gil_runtime_state_locked gil_runtime_state_holder code_object_generation \
+         tlbc_generation",
+    ),
+    ("thread_state", "size prev next interp current_frame thread_id native_thread_id datastack_chunk status"),
+    ("interpreter_frame", "size previous executable instr_ptr localsplus owner stackpointer tlbc_index"),
+    (
+        "code_object",
+        "size filename name qualname linetable firstlineno argcount localsplusnames localspluskinds \
+         co_code_adaptive co_tlbc",
+    ),
+    ("pyobject", "size ob_type"),
+    ("type_object", "size tp_name tp_repr tp_flags"),
+    ("tuple_object", "size ob_item ob_size"),
+    ("list_object", "size ob_item ob_size"),
+    ("set_object", "size used table mask"),
+    ("dict_object", "size ma_keys ma_values"),
+    ("float_object", "size ob_fval"),
+    ("long_object", "size lv_tag ob_digit"),
+    ("bytes_object", "size ob_size ob_sval"),
+    ("unicode_object", "size state length asciiobject_size"),
+];
+
+/// More words than any version has up to the last field that is used.
+const WORDS: usize = 100;
+/// An offset beyond this is none, and would make us read anywhere.
+const LARGEST: u64 = 1 << 22;
+/// What a compact text that is not ASCII has beyond one that is: its UTF-8 form and the length of that.
+const COMPACT_FIELDS: usize = 16;
+
+/// The offsets that an interpreter tells; `None` when it tells none, or is of a version without a table here.
+pub(super) fn read<M: Memory>(minor: u8, runtime: Address, memory: &M) -> Result<Option<Offsets>, M::Error> {
+    let structures = match minor {
+        13 => PYTHON_3_13,
+        14 => PYTHON_3_14,
+        _ => return Ok(None),
+    };
+    Ok(decode(minor, structures, &memory.bytes(runtime, WORDS * 8)?))
+}
+
+fn decode(minor: u8, structures: &[Structure], table: &[u8]) -> Option<Offsets> {
+    let table = table.strip_prefix(b"xdebugpy")?;
+    if word_at(table, 0) >> 16 != (3 << 8) | u64::from(minor) {
+        return None;
+    }
+    let field = |structure: &str, name: &str| -> Option<usize> {
+        let all = structures.iter().flat_map(|(of, names)| names.split(' ').map(move |name| (*of, name)));
+        let index = all.into_iter().position(|field| field == (structure, name))?;
+        let value = word_at(table, index * 8);
+        (value < LARGEST).then_some(value as usize)
+    };
+    let interpreter = |name| field("interpreter_state", name);
+    let thread = |name| field("thread_state", name);
+    let frame = |name| field("interpreter_frame", name);
+    let code = |name| field("code_object", name);
+    let text = |name| field("unicode_object", name);
+    // The interpreter has its lock in itself too; in the lock that it points at, fields lie as far from the beginning.
+    let in_lock = |name| interpreter(name)?.checked_sub(interpreter("gil_runtime_state")?);
+    Some(Offsets {
+        minor,
+        interpreters: field("runtime_state", "interpreters_head")?,
+        interpreter_next: interpreter("next")?,
+        interpreter_threads: interpreter("threads_head")?,
+        interpreter_modules: interpreter("imports_modules")?,
+        gil: match field("debug_offsets", "free_threaded")? {
+            0 => Gil::Interpreter {
+                lock: interpreter("ceval_gil")?,
+                holder: in_lock("gil_runtime_state_holder")?,
+                locked: in_lock("gil_runtime_state_locked")?,
+            },
+            _ => Gil::None,
+        },
+        thread_next: thread("next")?,
+        thread_frame: thread("current_frame")?,
+        c_frame: None,
+        thread_ident: thread("thread_id")?,
+        thread_number: Some(thread("native_thread_id")?),
+        frame_previous: frame("previous")?,
+        frame_code: frame("executable")?,
+        frame_instruction: frame("instr_ptr")?,
+        frame_entry: EntryRule::Owner(frame("owner")?),
+        frame_locals: frame("localsplus")?,
+        code_file: code("filename")?,
+        code_name: code("qualname")?,
+        code_line_table: code("linetable")?,
+        code_first_line: code("firstlineno")?,
+        code_local_names: code("localsplusnames")?,
+        code_instructions: code("co_code_adaptive")?,
+        line_table: LineTable::Locations,
+        object_type: field("pyobject", "ob_type")?,
+        type_name: field("type_object", "tp_name")?,
+        type_flags: field("type_object", "tp_flags")?,
+        text_length: text("length")?,
+        text_state: text("state")?,
+        text_ascii: text("asciiobject_size")?,
+        text_other: text("asciiobject_size")? + COMPACT_FIELDS,
+        sized_length: field("bytes_object", "ob_size")?,
+        bytes_data: field("bytes_object", "ob_sval")?,
+        tuple_items: field("tuple_object", "ob_item")?,
+        list_items: field("list_object", "ob_item")?,
+        float_value: field("float_object", "ob_fval")?,
+        integer_tag: field("long_object", "lv_tag")?,
+        integer_digits: field("long_object", "ob_digit")?,
+        dict_keys: field("dict_object", "ma_keys")?,
+        dict_values: field("dict_object", "ma_values")?,
+    })
+}
