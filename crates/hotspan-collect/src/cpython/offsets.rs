@@ -139,7 +139,7 @@ const PYTHON_3_9: Offsets = Offsets {
 const PYTHON_3_8: Offsets =
     Offsets { minor: 8, gil: Gil::Runtime(1368), interpreter_modules: 56, ..PYTHON_3_9 };
 
-const PYTHON_3_10: Offsets = Offsets {
+pub(crate) const PYTHON_3_10: Offsets = Offsets {
     minor: 10,
     frame_instruction: 96,
     frame_locals: 352,
@@ -148,7 +148,7 @@ const PYTHON_3_10: Offsets = Offsets {
 };
 
 /// From here on frames lie one after the other on a stack of their own.
-const PYTHON_3_11: Offsets = Offsets {
+pub(crate) const PYTHON_3_11: Offsets = Offsets {
     minor: 11,
     interpreters: 40,
     interpreter_threads: 16,
