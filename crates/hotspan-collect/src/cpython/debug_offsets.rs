@@ -145,3 +145,54 @@ fn decode(minor: u8, structures: &[Structure], table: &[u8]) -> Option<Offsets> 
         dict_values: field("dict_object", "ma_values")?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table as an interpreter has it in memory: cookie, version, whether it is free-threaded, then offsets.
+    fn table(version: u64, free_threaded: u64, offsets: &[u64]) -> Vec<u8> {
+        let words = [version, free_threaded].into_iter().chain(offsets.iter().copied());
+        b"xdebugpy".iter().copied().chain(words.flat_map(u64::to_le_bytes)).collect()
+    }
+
+    // As release builds for x86-64 have them.
+    const TOLD_BY_3_13_0: &[u64] = &[
+        283320, 608, 632, 194968, 7272, 7264, 7344, 7400, 7656, 7640, 7648, 16, 7752, 0, 7768, 7760, 304, 0,
+        8, 16, 72, 152, 160, 232, 32, 80, 8, 0, 56, 72, 70, 208, 112, 120, 128, 136, 68, 52, 96, 104, 200,
+        16, 8, 416, 24, 88, 168, 32, 24, 16, 40, 24, 16, 48, 32, 40, 24, 16, 32, 16, 24, 40, 16, 32, 64, 32,
+        16, 40,
+    ];
+    const TOLD_BY_3_14_2: &[u64] = &[
+        316552, 784, 808, 225824, 7280, 7272, 7344, 7360, 7408, 7664, 7648, 7656, 16, 7760, 0, 7776, 7768,
+        7968, 0, 824, 0, 8, 16, 72, 152, 160, 232, 32, 88, 8, 0, 56, 80, 74, 64, 0, 216, 112, 120, 128, 136,
+        68, 52, 96, 104, 208, 0, 16, 8, 416, 24, 88, 168, 40, 32, 16, 40, 24, 16, 200, 24, 40, 32, 48, 32,
+        40, 24, 16, 32, 16, 24, 40, 16, 32, 64, 32, 16, 40,
+    ];
+
+    #[test]
+    fn python_3_13() {
+        let told = decode(13, PYTHON_3_13, &table(0x030d_00f0, 0, TOLD_BY_3_13_0)).unwrap();
+        assert_eq!(told.gil, Gil::Interpreter { lock: 16, holder: 8, locked: 16 });
+        assert_eq!((told.thread_frame, told.thread_number, told.code_instructions), (72, Some(160), 200));
+        assert_eq!((told.frame_entry, told.tuple_items), (EntryRule::Owner(70), 24));
+        assert_eq!((told.text_ascii, told.text_other, told.dict_values), (40, 56, 40));
+    }
+
+    #[test]
+    fn python_3_14() {
+        let told = decode(14, PYTHON_3_14, &table(0x030e_02f0, 0, TOLD_BY_3_14_2)).unwrap();
+        assert_eq!((told.interpreters, told.interpreter_modules, told.code_instructions), (808, 7664, 208));
+        assert_eq!((told.frame_entry, told.tuple_items), (EntryRule::Owner(74), 32));
+        assert_eq!((told.text_ascii, told.text_other, told.dict_values), (40, 56, 40));
+    }
+
+    #[test]
+    fn what_is_no_such_table_is_refused() {
+        let of_3_13 = |bytes: &[u8]| decode(13, PYTHON_3_13, bytes).map(|told| told.gil);
+        assert_eq!(of_3_13(&table(0x030d_00f0, 1, TOLD_BY_3_13_0)), Some(Gil::None));
+        assert_eq!(of_3_13(&table(0x030e_02f0, 0, TOLD_BY_3_14_2)), None, "another version");
+        assert_eq!(of_3_13(&[0; 800]), None, "no cookie");
+        assert_eq!(of_3_13(&table(0x030d_00f0, 0, &[1 << 40; 80])), None, "absurd offsets");
+    }
+}

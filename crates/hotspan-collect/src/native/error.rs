@@ -25,7 +25,7 @@ pub enum SampleError {
     NoMemoryAccess,
     /// The interpreter is of an unknown kind.
     #[error(
-        "Python {0} cannot be sampled from within: known are release builds of CPython 3.10 to 3.13. hint: sample it from \
+        "Python {0} cannot be sampled from within: supported are release builds of CPython 3.10 to 3.14. hint: sample it from \
          outside, by its process id"
     )]
     UnknownPython(String),
