@@ -14,12 +14,15 @@ use super::offsets::Offsets;
 /// Programs that make code endlessly must not make us grow endlessly.
 const MOST_CODES: usize = 1 << 16;
 
-/// What a code object says about its function.
+/// A function, as its code object describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct CodeNames {
-    pub(crate) name: String,
-    pub(crate) file: String,
-    pub(crate) first_line: u32,
+pub struct Function {
+    /// Its name, with its class from Python 3.11 on.
+    pub name: String,
+    /// Its source file.
+    pub file: String,
+    /// The line it begins at.
+    pub first_line: u32,
 }
 
 #[derive(Debug)]
@@ -32,7 +35,7 @@ struct Code<T> {
     function: T,
 }
 
-/// Code objects by address, each with what the owner of the cache makes of its names.
+/// Code objects by address, each with what the owner of the cache makes of its function.
 #[derive(Debug)]
 pub(crate) struct CodeCache<T> {
     codes: HashMap<Address, Code<T>>,
@@ -67,7 +70,7 @@ impl<T> CodeCache<T> {
         objects: &Objects<'_, M>,
         code_type: Option<Address>,
         code: Address,
-        function: impl FnOnce(CodeNames) -> T,
+        function: impl FnOnce(Function) -> T,
     ) -> Result<(), M::Error> {
         let Objects { memory, offsets } = objects;
         let header = memory.bytes(code, offsets.code_length())?;
@@ -83,14 +86,14 @@ impl<T> CodeCache<T> {
         }
         let pointer = |offset| Address(word_at(&header, offset));
         let first_line = half_at(&header, offsets.code_first_line);
-        let names = CodeNames {
+        let described = Function {
             name: objects.text(pointer(offsets.code_name))?,
             file: objects.text(pointer(offsets.code_file))?,
             first_line,
         };
         let table = objects.bytes_up_to_end(pointer(offsets.code_line_table))?;
         let lines = Lines::decode(offsets.line_table, &table, first_line);
-        self.codes.insert(code, Code { identity, checked: self.epoch, lines, function: function(names) });
+        self.codes.insert(code, Code { identity, checked: self.epoch, lines, function: function(described) });
         Ok(())
     }
 

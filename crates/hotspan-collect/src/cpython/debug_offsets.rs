@@ -3,63 +3,44 @@
 use super::memory::{Address, Memory, word_at};
 use super::offsets::{EntryRule, Gil, LineTable, Offsets};
 
-/// A structure with the fields that are told about it.
-type Structure = (&'static str, &'static str);
+/// What is told after the cookie, in the order of 3.13's header: a structure a line, with the fields that are told of it.
+const PYTHON_3_13: &str = "\
+debug_offsets: version free_threaded
+runtime_state: size finalizing interpreters_head
+interpreter_state: size id next threads_head gc imports_modules sysdict builtins ceval_gil \
+    gil_runtime_state gil_runtime_state_enabled gil_runtime_state_locked gil_runtime_state_holder
+thread_state: size prev next interp current_frame thread_id native_thread_id datastack_chunk status
+interpreter_frame: size previous executable instr_ptr localsplus owner
+code_object: size filename name qualname linetable firstlineno argcount localsplusnames localspluskinds co_code_adaptive
+pyobject: size ob_type
+type_object: size tp_name tp_repr tp_flags
+tuple_object: size ob_item ob_size
+list_object: size ob_item ob_size
+dict_object: size ma_keys ma_values
+float_object: size ob_fval
+long_object: size lv_tag ob_digit
+bytes_object: size ob_size ob_sval
+unicode_object: size state length asciiobject_size";
 
-/// After the cookie, in the order of 3.13's header.
-const PYTHON_3_13: &[Structure] = &[
-    ("debug_offsets", "version free_threaded"),
-    ("runtime_state", "size finalizing interpreters_head"),
-    (
-        "interpreter_state",
-        "size id next threads_head gc imports_modules sysdict builtins ceval_gil gil_runtime_state \
-         gil_runtime_state_enabled gil_runtime_state_locked gil_runtime_state_holder",
-    ),
-    ("thread_state", "size prev next interp current_frame thread_id native_thread_id datastack_chunk status"),
-    ("interpreter_frame", "size previous executable instr_ptr localsplus owner"),
-    (
-        "code_object",
-        "size filename name qualname linetable firstlineno argcount localsplusnames localspluskinds \
-         co_code_adaptive",
-    ),
-    ("pyobject", "size ob_type"),
-    ("type_object", "size tp_name tp_repr tp_flags"),
-    ("tuple_object", "size ob_item ob_size"),
-    ("list_object", "size ob_item ob_size"),
-    ("dict_object", "size ma_keys ma_values"),
-    ("float_object", "size ob_fval"),
-    ("long_object", "size lv_tag ob_digit"),
-    ("bytes_object", "size ob_size ob_sval"),
-    ("unicode_object", "size state length asciiobject_size"),
-];
-
-const PYTHON_3_14: &[Structure] = &[
-    ("debug_offsets", "version free_threaded"),
-    ("runtime_state", "size finalizing interpreters_head"),
-    (
-        "interpreter_state",
-        "size id next threads_head threads_main gc imports_modules sysdict builtins ceval_gil gil_runtime_state \
-         gil_runtime_state_enabled gil_runtime_state_locked gil_runtime_state_holder code_object_generation \
-         tlbc_generation",
-    ),
-    ("thread_state", "size prev next interp current_frame thread_id native_thread_id datastack_chunk status"),
-    ("interpreter_frame", "size previous executable instr_ptr localsplus owner stackpointer tlbc_index"),
-    (
-        "code_object",
-        "size filename name qualname linetable firstlineno argcount localsplusnames localspluskinds \
-         co_code_adaptive co_tlbc",
-    ),
-    ("pyobject", "size ob_type"),
-    ("type_object", "size tp_name tp_repr tp_flags"),
-    ("tuple_object", "size ob_item ob_size"),
-    ("list_object", "size ob_item ob_size"),
-    ("set_object", "size used table mask"),
-    ("dict_object", "size ma_keys ma_values"),
-    ("float_object", "size ob_fval"),
-    ("long_object", "size lv_tag ob_digit"),
-    ("bytes_object", "size ob_size ob_sval"),
-    ("unicode_object", "size state length asciiobject_size"),
-];
+const PYTHON_3_14: &str = "\
+debug_offsets: version free_threaded
+runtime_state: size finalizing interpreters_head
+interpreter_state: size id next threads_head threads_main gc imports_modules sysdict builtins ceval_gil \
+    gil_runtime_state gil_runtime_state_enabled gil_runtime_state_locked gil_runtime_state_holder \
+    code_object_generation tlbc_generation
+thread_state: size prev next interp current_frame thread_id native_thread_id datastack_chunk status
+interpreter_frame: size previous executable instr_ptr localsplus owner stackpointer tlbc_index
+code_object: size filename name qualname linetable firstlineno argcount localsplusnames localspluskinds co_code_adaptive co_tlbc
+pyobject: size ob_type
+type_object: size tp_name tp_repr tp_flags
+tuple_object: size ob_item ob_size
+list_object: size ob_item ob_size
+set_object: size used table mask
+dict_object: size ma_keys ma_values
+float_object: size ob_fval
+long_object: size lv_tag ob_digit
+bytes_object: size ob_size ob_sval
+unicode_object: size state length asciiobject_size";
 
 /// More words than any version has up to the last field that is used.
 const WORDS: usize = 100;
@@ -78,14 +59,15 @@ pub(super) fn read<M: Memory>(minor: u8, runtime: Address, memory: &M) -> Result
     Ok(decode(minor, structures, &memory.bytes(runtime, WORDS * 8)?))
 }
 
-fn decode(minor: u8, structures: &[Structure], table: &[u8]) -> Option<Offsets> {
+fn decode(minor: u8, structures: &str, table: &[u8]) -> Option<Offsets> {
     let table = table.strip_prefix(b"xdebugpy")?;
     if word_at(table, 0) >> 16 != (3 << 8) | u64::from(minor) {
         return None;
     }
     let field = |structure: &str, name: &str| -> Option<usize> {
-        let all = structures.iter().flat_map(|(of, names)| names.split(' ').map(move |name| (*of, name)));
-        let index = all.into_iter().position(|field| field == (structure, name))?;
+        let structures = structures.lines().filter_map(|line| line.split_once(": "));
+        let mut fields = structures.flat_map(|(of, names)| names.split(' ').map(move |name| (of, name)));
+        let index = fields.position(|field| field == (structure, name))?;
         let value = word_at(table, index * 8);
         (value < LARGEST).then_some(value as usize)
     };

@@ -1,4 +1,4 @@
-//! What is known about CPython's memory, for the sampler of other processes and for the one within a process.
+//! CPython's structures in memory, for the sampler of other processes and for the one within a process.
 //!
 //! Everything is read through [`Memory`], so that one piece of code serves both. [`Offsets`] says where fields are in each
 //! version: [`offsets`] has a table for each one before 3.13, [`debug_offsets`] reads what newer ones say about themselves.
@@ -17,7 +17,8 @@ mod objects;
 mod offsets;
 mod thread_names;
 
-pub(crate) use code::{CodeCache, CodeNames};
+pub(crate) use code::CodeCache;
+pub use code::Function;
 pub(crate) use frames::{RawFrame, walk};
 pub use memory::Address;
 pub(crate) use memory::{Memory, half_at, word_at};

@@ -1,5 +1,5 @@
 //! Two words inside objects of the interpreter that no function gives as quickly: the definition of a function of C, and the code
-//! of a frame. Each is tested on real objects before it is used; where the test fails, the interpreter's functions are asked.
+//! of a frame. Each is tested on real objects before it is used; where the test fails, the interpreter's functions are called.
 
 use std::ffi::{CStr, c_void};
 
@@ -32,7 +32,7 @@ impl CodeAt {
 
 impl Interpreter {
     /// All headers since 3.0 put the pointer to the definition after the two words of every object. That is tried on
-    /// functions whose C function and name are known otherwise, and not used when it does not hold.
+    /// functions whose C function and name are found otherwise, and not used when it does not hold.
     pub(super) unsafe fn find_definition(&self) -> Option<usize> {
         let at = size_of::<Object>();
         // SAFETY: the GIL is held; all objects read are live and larger than the word read.
@@ -49,7 +49,7 @@ impl Interpreter {
                 }
                 let same = (*definition)
                     .function
-                    .is_some_and(|known| known as *mut c_void == (self.c_function)(function.0));
+                    .is_some_and(|defined| defined as *mut c_void == (self.c_function)(function.0));
                 if !same || CStr::from_ptr((*definition).name) != name {
                     return None;
                 }

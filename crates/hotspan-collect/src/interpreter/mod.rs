@@ -141,7 +141,8 @@ impl std::fmt::Debug for Interpreter {
     }
 }
 
-fn symbol(name: &CStr) -> Option<*mut c_void> {
+/// A symbol of this process.
+pub(crate) fn symbol(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: searches the libraries of the process for a name.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found)

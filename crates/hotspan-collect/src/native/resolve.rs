@@ -223,13 +223,7 @@ impl Resolver {
         for entry in entries {
             if !entry.code.is_null() {
                 match self.codes.frame(interpreter, entry, code) {
-                    Some(frame) => group.push(rows.frame(Frame {
-                        name: frame.name,
-                        file: frame.file,
-                        line: frame.line,
-                        first_line: frame.first_line,
-                        is_python: true,
-                    })),
+                    Some(frame) => group.push(rows.frame(frame)),
                     None => self.losses.unreadable += 1,
                 }
             }

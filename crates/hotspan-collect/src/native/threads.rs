@@ -14,14 +14,14 @@ use crate::own_file::OwnFile;
 /// A wait that goes on: the thread has not run since it was last looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenWait {
-    /// The place of its sample, which holds until rows are taken the next time.
+    /// The index of its sample, which holds until rows are taken the next time.
     pub(crate) sample: usize,
     pub(crate) taken: u64,
     pub(crate) stack: StackNumber,
     pub(crate) state: SampleState,
 }
 
-/// One thread, and what was known of it when it was last looked at.
+/// One thread, and what it had done when it was last looked at.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) number: i32,
@@ -37,7 +37,7 @@ pub(crate) struct Thread {
     pub(crate) ready: i64,
     /// Processor time since its last signal.
     pub(crate) unsignalled: i64,
-    /// Whether it is known not to take the signal.
+    /// Whether it was found not to take the signal.
     pub(crate) is_deaf: bool,
     pub(crate) open: Option<OpenWait>,
     pub(crate) python: Option<Address>,
@@ -133,7 +133,7 @@ pub(crate) fn count() -> Option<u64> {
     fs::metadata("/proc/self/task").ok().map(|about| about.nlink().saturating_sub(2))
 }
 
-/// The name that the system knows a thread by.
+/// The name that the system has for a thread.
 pub(crate) fn name(number: i32) -> String {
     let name = fs::read_to_string(format!("/proc/self/task/{number}/comm")).unwrap_or_default();
     name.trim_end().to_owned()

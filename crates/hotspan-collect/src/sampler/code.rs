@@ -5,22 +5,11 @@ use hashbrown::HashMap;
 use super::error::SamplerError;
 use super::interpreter::Interpreter;
 use super::memory::ProcessMemory;
-use crate::cpython::{CodeCache, CodeNames, Memory, Objects, RawFrame};
+use crate::cpython::{CodeCache, Function, Memory, Objects, RawFrame};
 
 /// A function that a [`super::Walker`] met; the number stays the same for as long as the walker lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub u32);
-
-/// What a function is called and where it is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Function {
-    /// Its name, with its class from Python 3.11 on.
-    pub name: String,
-    /// Its source file.
-    pub file: String,
-    /// The line it begins at.
-    pub first_line: u32,
-}
 
 /// All functions met, and the code objects they come from.
 #[derive(Debug, Default)]
@@ -51,9 +40,9 @@ impl Functions {
         let mut failure = None;
         if self.codes.is_due(frame.code) {
             let (functions, ids) = (&mut self.functions, &mut self.ids);
-            let number = |CodeNames { name, file, first_line }| {
+            let number = |function| {
                 let next = FunctionId(functions.len() as u32);
-                *ids.entry(Function { name, file, first_line }).or_insert_with_key(|function| {
+                *ids.entry(function).or_insert_with_key(|function: &Function| {
                     functions.push(function.clone());
                     next
                 })

@@ -41,7 +41,7 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// Looks for Python in a process.
+    /// Searches a process for Python.
     ///
     /// # Errors
     /// When there is no such process, no Python in it, a Python without a table of offsets, or no permission to look.
@@ -78,7 +78,7 @@ impl Interpreter {
     }
 }
 
-/// The files that may hold the interpreter, likely ones first. A library is asked before the program, which may be anything.
+/// The files that may hold the interpreter, likely ones first. A library comes before the program, which may be anything.
 fn candidates(mappings: &[Mapping]) -> impl Iterator<Item = &Mapping> {
     let library = |mapping: &&Mapping| file_name(&mapping.path).starts_with("libpython3");
     let first = mappings.first();

@@ -20,9 +20,9 @@ mod spans;
 mod state;
 mod target;
 
-pub use crate::cpython::Address;
+pub use crate::cpython::{Address, Function};
 pub use crate::process_tree::ProcessNumber;
-pub use code::{Function, FunctionId};
+pub use code::FunctionId;
 pub use error::SamplerError;
 pub use interpreter::{Interpreter, PythonVersion};
 pub use reader::ProcessReader;
@@ -37,7 +37,7 @@ use hotspan_store::SampleState;
 pub struct Frame {
     /// The function.
     pub function: FunctionId,
-    /// The line being executed; 0 where that is not known.
+    /// The line being executed; the first line of the function where none is told.
     pub line: u32,
     /// Where the frame itself is, for [`locals`].
     pub address: Address,

@@ -2,27 +2,17 @@
 //!
 //! Modules die young: their code objects are mostly gone when the collector comes, so the handler copies them (`early`).
 
-use std::sync::Arc;
-
 use super::early::{self, CodeCopies};
 use super::interpreter::Interpreter;
-use crate::cpython::{CodeCache, CodeNames, Objects, RawFrame};
+use crate::cpython::{CodeCache, Function, Objects, RawFrame};
 use crate::native::memory::OwnMemory;
+use crate::native::rows::Frame;
 
 /// Code of this name lives as long as its module is being imported.
 const MODULE: &str = "<module>";
 
-/// A Python frame with its names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PythonFrame {
-    pub(crate) name: Arc<str>,
-    pub(crate) file: Arc<str>,
-    pub(crate) line: u32,
-    pub(crate) first_line: u32,
-}
-
 /// Code objects that were met, each with a frame at its first line.
-pub(crate) struct Codes(CodeCache<PythonFrame>);
+pub(crate) struct Codes(CodeCache<Frame>);
 
 impl Codes {
     pub(crate) fn new() -> Self {
@@ -43,14 +33,15 @@ impl Codes {
         interpreter: &Interpreter,
         frame: &RawFrame,
         copies: Option<&CodeCopies>,
-    ) -> Option<PythonFrame> {
+    ) -> Option<Frame> {
         let Interpreter { offsets, code_type, .. } = interpreter;
         let (code, code_type) = (frame.code, Some(*code_type));
-        let make = |CodeNames { name, file, first_line }| {
+        let make = |Function { name, file, first_line }| {
             if name != MODULE {
                 early::set_read(code);
             }
-            PythonFrame { name: name.into(), file: file.into(), line: first_line, first_line }
+            let (name, file) = (name.into(), file.into());
+            Frame { name, file, line: first_line, first_line, is_python: true }
         };
         let refreshed = match copies.filter(|copies| copies.has(code)) {
             Some(memory) => self.0.refresh(&Objects { memory, offsets }, code_type, code, make),
@@ -64,6 +55,6 @@ impl Codes {
             self.0.forget_if(code, |function| &*function.name == MODULE);
         }
         let (function, line) = self.0.function(offsets, frame)?;
-        Some(PythonFrame { line, ..function.clone() })
+        Some(Frame { line, ..function.clone() })
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use crate::cpython::{Address, Memory, Offsets};
+use crate::interpreter::symbol;
 use crate::native::memory::OwnMemory;
 
 const MOST_THREADS: usize = 1 << 16;
@@ -15,61 +16,56 @@ pub(crate) struct Interpreter {
     pub(crate) code_type: Address,
     /// Where the evaluation loop is.
     pub(crate) evaluation: usize,
-    this_thread: extern "C" fn() -> *const c_void,
-    current_thread: extern "C" fn() -> *const c_void,
+    this_thread: Getter,
+    current_thread: Getter,
     main: Address,
     /// Where the C library keeps the system's number of a thread, relative to its `pthread_t`.
     number_in_pthread: Option<usize>,
 }
 
-fn symbol(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a valid name; asks the loader only.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
+/// A function that takes nothing and returns a pointer.
+type Getter = extern "C" fn() -> *const c_void;
+
+/// # Safety
+/// The function of that name is a [`Getter`].
+unsafe fn getter(name: &CStr) -> Option<Getter> {
+    // SAFETY: the caller says so.
+    symbol(name).map(|found| unsafe { std::mem::transmute::<*mut c_void, Getter>(found) })
 }
 
 impl Interpreter {
-    /// The CPython in this process: `Ok(None)` when there is none, an error with its version when it has no table.
+    /// The CPython in this process: `Ok(None)` when there is none, an error with its version when it is not supported.
     pub(crate) fn find() -> Result<Option<Self>, String> {
-        let Some(version) = symbol(c"Py_GetVersion") else { return Ok(None) };
-        // SAFETY: that is the signature of the function, which returns a text that is never freed.
-        let version = unsafe {
-            let version: extern "C" fn() -> *const c_char = std::mem::transmute(version);
-            CStr::from_ptr(version())
-        };
-        let version = version.to_string_lossy();
-        let short = version.split_whitespace().next().unwrap_or_default().to_owned();
-        let minor = short.split('.').nth(1).and_then(|minor| minor.parse().ok());
+        // SAFETY: it returns a text that is never freed.
+        let Some(version) = (unsafe { getter(c"Py_GetVersion") }) else { return Ok(None) };
+        // SAFETY: as above.
+        let version = unsafe { CStr::from_ptr(version().cast::<c_char>()) }.to_string_lossy();
+        let short = version.split_whitespace().next().unwrap_or_default();
+        // Builds without a lock and debug builds have other structures.
         let unusual = version.contains("free-threading") || symbol(c"_Py_NegativeRefcount").is_some();
-        let runtime = Address(symbol(c"_PyRuntime").map_or(0, |runtime| runtime as u64));
-        let offsets = minor.filter(|_| short.starts_with("3.") && !unusual);
-        let offsets = offsets.and_then(|minor| Offsets::of(minor, runtime, &OwnMemory).ok().flatten());
-        let found = offsets.and_then(Self::with);
-        let Some(found) = found else { return Err(short) };
-        if found.finds_this_thread() { Ok(Some(found)) } else { Err(short) }
+        let minor = short.strip_prefix("3.").and_then(|rest| rest.split('.').next()?.parse().ok());
+        let found = minor.filter(|_| !unusual).and_then(Self::of_version);
+        found.filter(Self::finds_this_thread).map(Some).ok_or_else(|| short.to_owned())
     }
 
-    fn with(offsets: Offsets) -> Option<Self> {
-        let main = symbol(c"PyInterpreterState_Main")?;
-        let this_thread = symbol(c"PyGILState_GetThisThreadState")?;
-        let current_thread =
-            symbol(c"PyThreadState_GetUnchecked").or_else(|| symbol(c"_PyThreadState_UncheckedGet"))?;
-        // SAFETY: those are the signatures of the functions, the same in all versions.
-        let found = unsafe {
-            let main: extern "C" fn() -> *const c_void = std::mem::transmute(main);
-            Self {
-                offsets,
-                code_type: Address(symbol(c"PyCode_Type")? as u64),
-                evaluation: symbol(c"_PyEval_EvalFrameDefault")? as usize,
-                this_thread: std::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_void>(
-                    this_thread,
-                ),
-                current_thread: std::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_void>(
-                    current_thread,
-                ),
-                main: Address(main() as u64),
-                number_in_pthread: number_in_pthread(),
-            }
+    fn of_version(minor: u8) -> Option<Self> {
+        let runtime = Address(symbol(c"_PyRuntime")? as u64);
+        // SAFETY: those are the signatures of these functions in all versions.
+        let (main, this_thread, current_thread) = unsafe {
+            (
+                getter(c"PyInterpreterState_Main")?,
+                getter(c"PyGILState_GetThisThreadState")?,
+                getter(c"PyThreadState_GetUnchecked").or_else(|| getter(c"_PyThreadState_UncheckedGet"))?,
+            )
+        };
+        let found = Self {
+            offsets: Offsets::of(minor, runtime, &OwnMemory).ok()??,
+            code_type: Address(symbol(c"PyCode_Type")? as u64),
+            evaluation: symbol(c"_PyEval_EvalFrameDefault")? as usize,
+            this_thread,
+            current_thread,
+            main: Address(main() as u64),
+            number_in_pthread: number_in_pthread(),
         };
         (!found.main.is_null()).then_some(found)
     }

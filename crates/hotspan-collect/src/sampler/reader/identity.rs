@@ -12,7 +12,7 @@ use crate::cpython::{Address, Memory, thread_names};
 const NAMES_AGAIN: Duration = Duration::from_millis(200);
 
 impl ProcessReader {
-    /// Names a thread that was not known before.
+    /// Names a thread that was not met before.
     pub(super) fn identify(
         &mut self,
         index: usize,
@@ -60,8 +60,8 @@ impl ProcessReader {
     }
 }
 
-/// The operating system's number of a thread that Python knows by the address of its `struct pthread` only, as glibc lays it
-/// out; 0 where it cannot be told.
+/// The operating system's number of a thread, from glibc's `struct pthread`, for a Python that does not keep it; 0 where it
+/// cannot be told.
 fn number_of_pthread(memory: &ProcessMemory, pthread: Address) -> u32 {
     let offset = if cfg!(target_arch = "aarch64") { 0xd0 } else { 0x2d0 };
     let mut bytes = [0; 4];

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
 
-use super::code::{Function, FunctionId, Functions};
+use super::code::{FunctionId, Functions};
 use super::error::SamplerError;
 use super::interpreter::Interpreter;
 use super::memory::{Piece, ProcessMemory};
 use super::spans::{Span, View};
 use super::{Frame, Look, ThreadSample, ThreadState, Walker};
-use crate::cpython::{Address, Gil, Memory, Objects, RawFrame, word_at};
+use crate::cpython::{Address, Function, Gil, Memory, Objects, RawFrame, word_at};
 use crate::process_tree::ProcessNumber;
 use stack::guess;
 use thread_cache::ThreadCache;
