@@ -43,13 +43,6 @@ pub(crate) struct Thread {
     pub(crate) python: Option<Address>,
 }
 
-/// What a thread did between two looks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Passed {
-    /// Processor time it used.
-    pub(crate) ran: i64,
-}
-
 impl Thread {
     pub(crate) fn new(number: i32, now: i64, timer: Option<ThreadTimer>) -> Option<Self> {
         let open = |name: &str| OwnFile::open(format!("/proc/self/task/{number}/{name}").as_ref()).ok();
@@ -72,8 +65,9 @@ impl Thread {
         Some(thread)
     }
 
-    /// Looks at the clocks; `None` when the thread is gone. Sums stay exact: what is neither run nor ready was waited.
-    pub(crate) fn look(&mut self, now: i64) -> Option<Passed> {
+    /// Reads the clocks; returns the processor time since the last look, or `None` when the thread is gone. Sums stay exact:
+    /// what is neither run nor ready was waited.
+    pub(crate) fn look(&mut self, now: i64) -> Option<i64> {
         // Less than before is another thread with the same number.
         let cpu = cpu_time(self.number).filter(|&cpu| cpu >= self.cpu)?;
         let (ran, wall) = (cpu - self.cpu, now - self.looked);
@@ -87,7 +81,7 @@ impl Thread {
         self.ready += delay;
         self.unsignalled += ran;
         self.waited += wall - ran - delay;
-        Some(Passed { ran })
+        Some(ran)
     }
 
     /// Nanoseconds ready for a processor but without one: the second number of the file.

@@ -7,7 +7,7 @@ use super::interpreter::Interpreter;
 use super::memory::ProcessMemory;
 use crate::cpython::{CodeCache, Function, Memory, Objects, RawFrame};
 
-/// A function that a [`super::Walker`] met; the number stays the same for as long as the walker lives.
+/// A function that a [`super::ProcessReader`] met; the number stays the same for as long as the reader lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub u32);
 

@@ -1,9 +1,8 @@
 //! Samples of running Python processes: where every thread is, read from outside without ever stopping it.
 //!
-//! [`ProcessReader`] walks the interpreter's own structures in the memory of the process (CPython 3.8 to 3.14) and is the
-//! [`Walker`] that everything else uses. [`Recording`] takes samples on a [`Schedule`] and turns them into rows of a
-//! trace; [`locals`] shows the variables of a frame. Which functions cost the most is for
-//! the analyses to say.
+//! [`ProcessReader`] reads the interpreter's own structures (CPython 3.8 to 3.14, see `cpython`) in the memory of
+//! the process. [`Recording`] takes samples on a [`Schedule`] and turns them into rows of a trace; [`locals`] shows the
+//! variables of a frame. Which functions cost the most is for the analyses to say.
 
 mod code;
 mod elf;
@@ -93,23 +92,4 @@ impl ThreadState {
             SampleState::Waiting => "waiting",
         }
     }
-}
-
-/// How a look went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
-    /// How many threads could not be read, because their stacks changed too fast or were torn.
-    pub failed: u32,
-}
-
-/// What walks a process: all threads with their stacks, now.
-pub trait Walker {
-    /// Takes one look. `threads` is filled anew; its memory is used again.
-    ///
-    /// # Errors
-    /// When the process has ended, or its memory could not be read this time.
-    fn walk(&mut self, threads: &mut Vec<ThreadSample>) -> Result<Look, SamplerError>;
-
-    /// A function that was met.
-    fn function(&self, id: FunctionId) -> &Function;
 }

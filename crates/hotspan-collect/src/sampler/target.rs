@@ -3,11 +3,11 @@
 use hashbrown::HashMap;
 use hotspan_store::{FrameId, FrameKind, FrameRow, Ident, Loss, SampleRow, StackId, TraceBuilder, TrackId};
 
+use super::ThreadSample;
 use super::code::FunctionId;
 use super::error::SamplerError;
 use super::reader::ProcessReader;
 use super::state::ThreadNumber;
-use super::{ThreadSample, Walker};
 use crate::process_tree::ProcessNumber;
 
 /// When a sample was taken, and how much time it stands for.

@@ -3,9 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use hotspan_collect::sampler::{
-    Frame, ProcessNumber, ProcessReader, SamplerError, ThreadSample, Walker, locals,
-};
+use hotspan_collect::sampler::{Frame, ProcessNumber, ProcessReader, SamplerError, ThreadSample, locals};
 use serde_json::{Value, json};
 
 use crate::error::CommandError;
@@ -68,11 +66,9 @@ fn look(reader: &mut ProcessReader) -> Result<Vec<ThreadSample>, SamplerError> {
     let mut last = reader.walk(&mut threads);
     for _ in 1..ATTEMPTS {
         let settled = match &last {
-            Ok(look) => {
-                look.failed == 0 && !threads.is_empty() && threads.iter().all(|thread| !thread.unsteady)
-            }
+            Ok(0) => !threads.is_empty() && threads.iter().all(|thread| !thread.unsteady),
             Err(error) if error.is_end() => break,
-            Err(_) => false,
+            _ => false,
         };
         if settled {
             break;

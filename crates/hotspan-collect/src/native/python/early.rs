@@ -38,7 +38,7 @@ pub(super) fn forget_all() {
     }
 }
 
-/// CodeCopies of memory as they were when a sample was taken.
+/// Pieces of memory as they were when a sample was taken.
 #[repr(C)]
 pub(crate) struct CodeCopies {
     count: usize,

@@ -17,7 +17,7 @@ use super::error::SamplerError;
 use super::interpreter::Interpreter;
 use super::memory::{Piece, ProcessMemory};
 use super::spans::{Span, View};
-use super::{Frame, Look, ThreadSample, ThreadState, Walker};
+use super::{Frame, ThreadSample, ThreadState};
 use crate::cpython::{Address, Function, Gil, Memory, Objects, RawFrame, word_at};
 use crate::process_tree::ProcessNumber;
 use stack::guess;
@@ -87,12 +87,6 @@ impl ProcessReader {
             buffer: Vec::new(),
             scratch: Scratch::default(),
         })
-    }
-
-    /// The process that is read.
-    #[must_use]
-    pub fn process(&self) -> ProcessNumber {
-        self.memory.process
     }
 
     /// The interpreter that was found.
@@ -270,10 +264,13 @@ impl ProcessReader {
         into.frames.clone_from(&thread.frames);
         Ok(())
     }
-}
 
-impl Walker for ProcessReader {
-    fn walk(&mut self, threads: &mut Vec<ThreadSample>) -> Result<Look, SamplerError> {
+    /// Reads all threads with their stacks. `threads` is filled anew; its memory is used again. How many threads could not
+    /// be read, because their stacks changed too fast or were torn, is the answer.
+    ///
+    /// # Errors
+    /// When the process has ended, or its memory could not be read this time.
+    pub fn walk(&mut self, threads: &mut Vec<ThreadSample>) -> Result<u32, SamplerError> {
         let now = Instant::now();
         let new_epoch = now.duration_since(self.epoch) >= EPOCH;
         if new_epoch {
@@ -283,7 +280,7 @@ impl Walker for ProcessReader {
         self.fetch()?;
         let state = self.follow()?;
         let order = std::mem::take(&mut self.scratch.order);
-        let mut look = Look::default();
+        let mut failed = 0;
         let mut filled = 0;
         let mut failure = None;
         for &(index, gil) in &order {
@@ -308,7 +305,7 @@ impl Walker for ProcessReader {
                     failure = Some(error);
                     break;
                 }
-                Err(_) => look.failed += 1,
+                Err(_) => failed += 1,
             }
         }
         threads.truncate(filled);
@@ -321,10 +318,12 @@ impl Walker for ProcessReader {
             self.threads = order.iter().filter_map(|&(index, _)| old[index].take()).collect();
         }
         self.scratch.order = order;
-        failure.map_or(Ok(look), Err)
+        failure.map_or(Ok(failed), Err)
     }
 
-    fn function(&self, id: FunctionId) -> &Function {
+    /// A function that was met.
+    #[must_use]
+    pub fn function(&self, id: FunctionId) -> &Function {
         self.functions.get(id)
     }
 }
