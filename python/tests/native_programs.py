@@ -11,7 +11,7 @@ from typing import Any
 
 from conftest import REPOSITORY
 
-VERSIONS = ["3.10", "3.11", "3.12", "3.13"]
+VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
 
 # Burns processor time, not wall time: the machine may be busy with other things.
 BURN = """

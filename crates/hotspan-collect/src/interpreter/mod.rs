@@ -1,9 +1,9 @@
 //! The interpreter's C functions, looked up at run time: one build serves CPython 3.10 and newer, and code that has no
-//! interpreter (the tests of this crate) still links. Nothing here knows the layout of an object, but for the two
-//! words at the beginning of each, which the stable ABI fixes, and what [`layout`] has tested.
+//! interpreter (the tests of this crate) still links. Nothing here reads inside an object, but for the two
+//! words at the beginning of each, which the stable ABI fixes, and what [`fields`] has tested.
 
 mod callback;
-mod layout;
+mod fields;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::ptr::null_mut;
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use callback::TypeSpecification;
 pub(crate) use callback::VectorFunction;
-use layout::CodeAt;
+use fields::CodeAt;
 
 /// `PyObject`, as far as the stable ABI says.
 #[derive(Debug)]
@@ -141,7 +141,8 @@ impl std::fmt::Debug for Interpreter {
     }
 }
 
-fn symbol(name: &CStr) -> Option<*mut c_void> {
+/// A symbol of this process.
+pub(crate) fn symbol(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: searches the libraries of the process for a name.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found)

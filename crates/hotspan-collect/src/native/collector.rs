@@ -161,8 +161,8 @@ impl Collector {
         self.last = now;
         let mut threads = std::mem::take(&mut self.threads);
         threads.retain_mut(|thread| {
-            let Some(passed) = thread.look(now) else { return false };
-            if passed.ran > 0 {
+            let Some(ran) = thread.look(now) else { return false };
+            if ran > 0 {
                 thread.open = None;
                 self.check_hearing(rows, thread, since);
             }

@@ -23,9 +23,9 @@ pub enum SampleError {
          --cap-add SYS_PTRACE or a seccomp profile that allows process_vm_readv"
     )]
     NoMemoryAccess,
-    /// The interpreter is of an unknown kind.
+    /// The interpreter is of a kind that is not supported.
     #[error(
-        "Python {0} cannot be sampled from within: known are release builds of CPython 3.10 to 3.13. hint: sample it from \
+        "Python {0} cannot be sampled from within: supported are release builds of CPython 3.10 to 3.14. hint: sample it from \
          outside, by its process id"
     )]
     UnknownPython(String),

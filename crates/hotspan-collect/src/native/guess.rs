@@ -29,16 +29,16 @@ pub(crate) fn caller<'a>(
     let mut frame = None;
     for (index, word) in within.chunks_exact(8).enumerate() {
         let value = u64::from_le_bytes(word.try_into().unwrap_or_default());
-        let place = from + index as u64 * 8;
+        let address = from + index as u64 * 8;
         if value > 0xffff && code(value).is_some_and(ends_with_call) {
-            let after = place + 8;
+            let after = address + 8;
             return Some(Caller {
                 return_address: value,
                 stack: after,
                 frame: frame.filter(|&frame| frame >= after),
             });
         }
-        if value > place && value < top && value % 8 == 0 {
+        if value > address && value < top && value % 8 == 0 {
             frame.get_or_insert(value);
         }
     }

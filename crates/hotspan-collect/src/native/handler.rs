@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use super::memory;
-use super::python::{Interpreter, MemoryWindow, walk};
+use super::python::{Interpreter, MemoryWindow};
 use super::slots::{self, Copied, Registers, STACK_BYTES};
 use crate::clock;
 
@@ -110,8 +110,8 @@ unsafe fn fill(slot: *mut Copied, generation: u64, info: *mut libc::siginfo_t, c
         slot.has_python = true;
         slot.has_gil = interpreter.holds_gil(thread);
         let stack = slot.stack.get(..slot.stack_length).unwrap_or_default();
-        let mut window = MemoryWindow::new(stack, slot.registers.stack as usize, &mut slot.window);
-        slot.python_count = walk(&interpreter.layout, thread, &mut window, &mut slot.python);
+        let window = MemoryWindow::new(stack, slot.registers.stack, &mut slot.window);
+        slot.python_count = window.copy_frames(&interpreter.offsets, thread, &mut slot.python);
         slot.code.fill(interpreter, slot.python.get(..slot.python_count).unwrap_or_default());
     }
 }

@@ -1,5 +1,7 @@
 //! Reading the memory of this process where a pointer may be stale: a bad address is an error, never a crash.
 
+use crate::cpython::{Address, Memory};
+
 /// Copies up to `length` bytes from `address` to `into`; returns how many were there. Safe in a signal handler: one
 /// system call, which may change `errno`.
 ///
@@ -31,18 +33,32 @@ pub(crate) fn bytes(address: usize, length: usize) -> Option<Vec<u8>> {
     (read == length).then_some(copied)
 }
 
-/// A number at an address, or nothing.
-pub(crate) fn word(address: usize) -> Option<usize> {
-    let mut value = [0; size_of::<usize>()];
-    // SAFETY: the array has as many bytes.
-    let read = unsafe { copy_from(address, value.as_mut_ptr(), value.len()) };
-    (read == value.len()).then(|| usize::from_ne_bytes(value))
+/// Memory could not be read, or does not hold what it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unreadable;
+
+/// The memory of this process as it is now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnMemory;
+
+impl Memory for OwnMemory {
+    type Error = Unreadable;
+
+    fn read(&self, address: Address, into: &mut [u8]) -> Result<(), Unreadable> {
+        // SAFETY: `into` has as many bytes.
+        let read = unsafe { copy_from(address.0 as usize, into.as_mut_ptr(), into.len()) };
+        if read == into.len() { Ok(()) } else { Err(Unreadable) }
+    }
+
+    fn malformed(&self, _what: &'static str) -> Unreadable {
+        Unreadable
+    }
 }
 
 /// Whether the system lets a process read itself this way; some container profiles do not.
 pub(crate) fn is_readable() -> bool {
-    let known = 0x5ca1_ab1e_usize;
-    word(std::ptr::from_ref(&known) as usize) == Some(known)
+    let expected = 0x5ca1_ab1e_u64;
+    OwnMemory.word(Address(std::ptr::from_ref(&expected) as u64)) == Ok(expected)
 }
 
 #[cfg(test)]
@@ -54,7 +70,7 @@ mod tests {
         let text = *b"some bytes";
         assert!(is_readable());
         assert_eq!(bytes(text.as_ptr() as usize, 4).as_deref(), Some(&b"some"[..]));
-        assert_eq!(word(8), None);
+        assert_eq!(OwnMemory.word(Address(8)), Err(Unreadable));
         assert_eq!(bytes(usize::MAX - 100, 50), None);
     }
 }

@@ -290,8 +290,9 @@ fn find_interpreter() -> Result<(), SampleError> {
         && let Some(found) = Interpreter::find().map_err(SampleError::UnknownPython)?
     {
         let leaked = Box::into_raw(Box::new(found));
-        let known: &AtomicPtr<Interpreter> = &handler::INTERPRETER;
-        if known.compare_exchange(ptr::null_mut(), leaked, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        let interpreter: &AtomicPtr<Interpreter> = &handler::INTERPRETER;
+        if interpreter.compare_exchange(ptr::null_mut(), leaked, Ordering::AcqRel, Ordering::Acquire).is_err()
+        {
             // SAFETY: another thread was faster, and nobody has seen this one.
             drop(unsafe { Box::from_raw(leaked) });
         }

@@ -8,12 +8,13 @@ use hashbrown::HashMap;
 use super::handler;
 use super::memory;
 use super::merge::{Role, merge};
-use super::python::{CodeNames, Interpreter, MemoryWindow, Pieces, walk};
+use super::python::{CodeCopies, Codes, Interpreter, MemoryWindow};
 use super::rows::{Frame, FrameNumber, Rows, StackNumber};
-use super::slots::{Copied, PYTHON_FRAMES, PythonEntry, Registers};
+use super::slots::{Copied, PYTHON_FRAMES, Registers};
 use super::symbols::nameless;
 use super::syscalls::Blocked;
 use super::unwind::{NativeStack, Unwinder};
+use crate::cpython::{Address, RawFrame};
 
 /// Turns samples into stacks. Belongs to the collector thread.
 pub(crate) struct Resolver {
@@ -21,14 +22,14 @@ pub(crate) struct Resolver {
     names_later: bool,
     unwinder: Option<Unwinder>,
     interpreter: Option<&'static Interpreter>,
-    codes: CodeNames,
+    codes: Codes,
     /// Native frames by address, while the list of libraries stays as it is.
     functions: HashMap<u64, (FrameNumber, Role)>,
     changes: u64,
     /// Python's threads by number, as last listed.
-    python_threads: HashMap<i32, usize>,
+    python_threads: HashMap<i32, Address>,
     listed: bool,
-    entries: Vec<PythonEntry>,
+    entries: Vec<RawFrame>,
     page: Box<[u8; 4096]>,
     pub(crate) losses: StackLosses,
 }
@@ -51,12 +52,12 @@ impl Resolver {
             names_later,
             unwinder: native.then(Unwinder::new),
             interpreter,
-            codes: CodeNames::new(),
+            codes: Codes::new(),
             functions: HashMap::new(),
             changes: 0,
             python_threads: HashMap::new(),
             listed: false,
-            entries: vec![PythonEntry::default(); PYTHON_FRAMES],
+            entries: vec![RawFrame::default(); PYTHON_FRAMES],
             page: Box::new([0; 4096]),
             losses: StackLosses::default(),
         }
@@ -82,7 +83,7 @@ impl Resolver {
     pub(crate) fn waiting(
         &mut self,
         rows: &mut Rows,
-        python: Option<usize>,
+        python: Option<Address>,
         blocked: &Blocked,
         call: Option<&'static str>,
         buffer: &mut [u8],
@@ -101,7 +102,7 @@ impl Resolver {
             0
         };
         let stack = buffer.get(..length).unwrap_or_default();
-        let entries = self.walk(python, stack, blocked.stack as usize);
+        let entries = self.walk(python, stack, blocked.stack);
         let call = call.filter(|_| self.native);
         let found = self.stack(rows, &registers, stack, (&entries, None), call);
         self.entries = entries;
@@ -110,7 +111,7 @@ impl Resolver {
 
     /// The Python stack of a thread that runs and cannot be interrupted: what is read may be torn, so only frames that
     /// are whole count.
-    pub(crate) fn deaf(&mut self, rows: &mut Rows, python: Option<usize>) -> Option<StackNumber> {
+    pub(crate) fn deaf(&mut self, rows: &mut Rows, python: Option<Address>) -> Option<StackNumber> {
         let entries = self.walk(python, &[], 0);
         let groups = self.python(rows, &entries, None);
         self.entries = entries;
@@ -121,13 +122,13 @@ impl Resolver {
         rows.stack(&frames)
     }
 
-    fn walk(&mut self, python: Option<usize>, stack: &[u8], address: usize) -> Vec<PythonEntry> {
+    fn walk(&mut self, python: Option<Address>, stack: &[u8], address: u64) -> Vec<RawFrame> {
         let mut entries = std::mem::take(&mut self.entries);
-        entries.resize(PYTHON_FRAMES, PythonEntry::default());
+        entries.resize(PYTHON_FRAMES, RawFrame::default());
         let count = match (self.interpreter, python) {
             (Some(interpreter), Some(thread)) => {
-                let mut window = MemoryWindow::new(stack, address, &mut self.page);
-                walk(&interpreter.layout, thread, &mut window, &mut entries)
+                let window = MemoryWindow::new(stack, address, &mut self.page);
+                window.copy_frames(&interpreter.offsets, thread, &mut entries)
             }
             _ => 0,
         };
@@ -136,11 +137,9 @@ impl Resolver {
     }
 
     /// Where Python keeps the state of a thread; `known` is where it was.
-    pub(crate) fn python_thread(&mut self, number: i32, known: Option<usize>) -> Option<usize> {
+    pub(crate) fn python_thread(&mut self, number: i32, known: Option<Address>) -> Option<Address> {
         let interpreter = self.interpreter?;
-        if let (Some(state), Some(offset)) = (known, interpreter.layout.thread_native)
-            && memory::word(state + offset) == usize::try_from(number).ok()
-        {
+        if known.is_some_and(|state| interpreter.is_thread(state, number)) {
             return known;
         }
         if !self.listed {
@@ -155,7 +154,7 @@ impl Resolver {
         rows: &mut Rows,
         registers: &Registers,
         stack: &[u8],
-        (entries, code): (&[PythonEntry], Option<&Pieces>),
+        (entries, code): (&[RawFrame], Option<&CodeCopies>),
         call: Option<&'static str>,
     ) -> Option<StackNumber> {
         let groups = self.python(rows, entries, code);
@@ -215,22 +214,16 @@ impl Resolver {
     fn python(
         &mut self,
         rows: &mut Rows,
-        entries: &[PythonEntry],
-        code: Option<&Pieces>,
+        entries: &[RawFrame],
+        code: Option<&CodeCopies>,
     ) -> Vec<Vec<FrameNumber>> {
         let Some(interpreter) = self.interpreter else { return Vec::new() };
         let mut groups = Vec::new();
         let mut group = Vec::new();
         for entry in entries {
-            if entry.code != 0 {
+            if !entry.code.is_null() {
                 match self.codes.frame(interpreter, entry, code) {
-                    Some(frame) => group.push(rows.frame(Frame {
-                        name: frame.name,
-                        file: frame.file,
-                        line: frame.line,
-                        first_line: frame.first_line,
-                        is_python: true,
-                    })),
+                    Some(frame) => group.push(rows.frame(frame)),
                     None => self.losses.unreadable += 1,
                 }
             }

@@ -69,8 +69,8 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn frame(&mut self, frame: Frame) -> FrameNumber {
-        if let Some(&known) = self.frame_numbers.get(&frame) {
-            return known;
+        if let Some(&number) = self.frame_numbers.get(&frame) {
+            return number;
         }
         let number = FrameNumber(self.frames.len() as u32);
         self.frames.push(frame.clone());
@@ -98,9 +98,9 @@ impl Rows {
     }
 
     pub(crate) fn lose(&mut self, loss: Loss, count: u64) {
-        match self.losses.iter_mut().find(|(known, _)| *known == loss) {
+        match self.losses.iter_mut().find(|(kind, _)| *kind == loss) {
             _ if count == 0 => {}
-            Some((_, known)) => *known += count,
+            Some((_, sum)) => *sum += count,
             None => self.losses.push((loss, count)),
         }
     }
@@ -113,10 +113,10 @@ impl Rows {
             calibration.unix(crate::clock::now()).0.div_euclid(period) * period
         });
         let time = |ticks: Ticks| Timestamp(calibration.unix(ticks).0 - base);
-        let mut tracks = Tracks { process, names: &self.names, known: HashMap::new() };
+        let mut tracks = Tracks { process, names: &self.names, ids: HashMap::new() };
         let mut samples = std::mem::take(&mut self.samples);
         samples.sort_by_key(|sample| sample.ticks);
-        let mut stacks = Stacks { rows: (&self.frames, &self.stacks), known: HashMap::new() };
+        let mut stacks = Stacks { rows: (&self.frames, &self.stacks), ids: HashMap::new() };
         for sample in samples {
             let row = SampleRow {
                 time: time(sample.ticks),
@@ -144,12 +144,12 @@ impl Rows {
 struct Tracks<'a> {
     process: u32,
     names: &'a HashMap<i32, String>,
-    known: HashMap<i32, TrackId>,
+    ids: HashMap<i32, TrackId>,
 }
 
 impl Tracks<'_> {
     fn get(&mut self, builder: &mut TraceBuilder, thread: i32) -> TrackId {
-        if let Some(&track) = self.known.get(&thread) {
+        if let Some(&track) = self.ids.get(&thread) {
             return track;
         }
         let track = builder.track(Ident::Int(i64::from(self.process)), Ident::Int(i64::from(thread)));
@@ -158,26 +158,26 @@ impl Tracks<'_> {
         let described = builder.track_mut(track);
         described.name.get_or_insert(name);
         described.sort_index.get_or_insert(i64::from(thread));
-        self.known.insert(thread, track);
+        self.ids.insert(thread, track);
         track
     }
 }
 
 struct Stacks<'a> {
     rows: (&'a [Frame], &'a [(Option<StackNumber>, FrameNumber)]),
-    known: HashMap<StackNumber, StackId>,
+    ids: HashMap<StackNumber, StackId>,
 }
 
 impl Stacks<'_> {
     fn get(&mut self, builder: &mut TraceBuilder, stack: StackNumber) -> StackId {
         let (frames, stacks) = self.rows;
-        // From the innermost frame outwards to what is known, and back.
+        // From the innermost frame outwards to what has an id, and back.
         let mut path = Vec::new();
         let mut next = Some(stack);
         let mut id = StackId::NONE;
         while let Some(number) = next {
-            if let Some(&known) = self.known.get(&number) {
-                id = known;
+            if let Some(&found) = self.ids.get(&number) {
+                id = found;
                 break;
             }
             let Some(&(parent, frame)) = stacks.get(number.0 as usize) else { break };
@@ -187,7 +187,7 @@ impl Stacks<'_> {
         for (number, frame) in path.into_iter().rev() {
             let Some(frame) = frames.get(frame.0 as usize) else { break };
             id = builder_stack(builder, id, frame);
-            self.known.insert(number, id);
+            self.ids.insert(number, id);
         }
         id
     }

@@ -4,7 +4,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use super::python::Pieces;
+use super::python::CodeCopies;
+use crate::cpython::RawFrame;
 
 /// How much of a thread's stack is copied.
 pub(crate) const STACK_BYTES: usize = 64 * 1024;
@@ -17,18 +18,6 @@ const FREE: u32 = 0;
 const WRITING: u32 = 1;
 const FULL: u32 = 2;
 
-/// A Python frame as the handler saw it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PythonEntry {
-    /// The code object; 0 for the mark that the interpreter leaves where C called it.
-    pub(crate) code: usize,
-    /// The instruction: a pointer, or on Python 3.10 its number.
-    pub(crate) instruction: usize,
-    /// Whether C called the interpreter here: the outermost frame of one call of the evaluation loop.
-    pub(crate) is_entry: bool,
-}
-
 /// The registers that unwinding starts from.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +29,7 @@ pub(crate) struct Registers {
     pub(crate) link: u64,
 }
 
-/// A claimed place for one sample.
+/// A claimed slot for one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(usize);
 
@@ -62,9 +51,9 @@ pub(crate) struct Copied {
     pub(crate) registers: Registers,
     pub(crate) python_count: usize,
     pub(crate) stack_length: usize,
-    pub(crate) python: [PythonEntry; PYTHON_FRAMES],
+    pub(crate) python: [RawFrame; PYTHON_FRAMES],
     /// Code objects that may be gone when the collector comes.
-    pub(crate) code: Pieces,
+    pub(crate) code: CodeCopies,
     /// Room for the handler to read frames of the interpreter by the page.
     pub(crate) window: [u8; 4096],
     pub(crate) stack: [u8; STACK_BYTES],

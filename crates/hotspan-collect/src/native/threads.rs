@@ -8,19 +8,20 @@ use hotspan_store::SampleState;
 use super::rows::StackNumber;
 use super::syscalls::Blocked;
 use super::timer::{ThreadTimer, cpu_time};
+use crate::cpython::Address;
 use crate::own_file::OwnFile;
 
 /// A wait that goes on: the thread has not run since it was last looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenWait {
-    /// The place of its sample, which holds until rows are taken the next time.
+    /// The index of its sample, which holds until rows are taken the next time.
     pub(crate) sample: usize,
     pub(crate) taken: u64,
     pub(crate) stack: StackNumber,
     pub(crate) state: SampleState,
 }
 
-/// One thread, and what was known of it when it was last looked at.
+/// One thread, and what it had done when it was last looked at.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) number: i32,
@@ -36,17 +37,10 @@ pub(crate) struct Thread {
     pub(crate) ready: i64,
     /// Processor time since its last signal.
     pub(crate) unsignalled: i64,
-    /// Whether it is known not to take the signal.
+    /// Whether it was found not to take the signal.
     pub(crate) is_deaf: bool,
     pub(crate) open: Option<OpenWait>,
-    pub(crate) python: Option<usize>,
-}
-
-/// What a thread did between two looks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Passed {
-    /// Processor time it used.
-    pub(crate) ran: i64,
+    pub(crate) python: Option<Address>,
 }
 
 impl Thread {
@@ -71,8 +65,9 @@ impl Thread {
         Some(thread)
     }
 
-    /// Looks at the clocks; `None` when the thread is gone. Sums stay exact: what is neither run nor ready was waited.
-    pub(crate) fn look(&mut self, now: i64) -> Option<Passed> {
+    /// Reads the clocks; returns the processor time since the last look, or `None` when the thread is gone. Sums stay exact:
+    /// what is neither run nor ready was waited.
+    pub(crate) fn look(&mut self, now: i64) -> Option<i64> {
         // Less than before is another thread with the same number.
         let cpu = cpu_time(self.number).filter(|&cpu| cpu >= self.cpu)?;
         let (ran, wall) = (cpu - self.cpu, now - self.looked);
@@ -86,7 +81,7 @@ impl Thread {
         self.ready += delay;
         self.unsignalled += ran;
         self.waited += wall - ran - delay;
-        Some(Passed { ran })
+        Some(ran)
     }
 
     /// Nanoseconds ready for a processor but without one: the second number of the file.
@@ -132,7 +127,7 @@ pub(crate) fn count() -> Option<u64> {
     fs::metadata("/proc/self/task").ok().map(|about| about.nlink().saturating_sub(2))
 }
 
-/// The name that the system knows a thread by.
+/// The name that the system has for a thread.
 pub(crate) fn name(number: i32) -> String {
     let name = fs::read_to_string(format!("/proc/self/task/{number}/comm")).unwrap_or_default();
     name.trim_end().to_owned()

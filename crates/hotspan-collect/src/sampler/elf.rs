@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::memory::{half_at, word_at};
+use crate::cpython::{half_at, word_at};
 
 const SYMBOL_TABLE: u32 = 2;
 const DYNAMIC_SYMBOLS: u32 = 11;

@@ -1,7 +1,7 @@
 //! The descendants of a process as they come: who is to be looked at, and when again.
 //!
 //! A new process is noticed within a sample or two, since the system's youngest number is watched; what is not Python
-//! when it is noticed may become so, and is asked again, soon at first.
+//! when it is noticed may become so, and is tried again, soon at first.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::process_tree::{BirthWatch, ProcessNumber};
 const WALK_AGAIN: Duration = Duration::from_millis(250);
 /// The tree is not walked more often than this, however many processes are born.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
-/// How soon a process that is not Python is asked again; the pause doubles each time.
+/// How soon a process that is not Python is tried again; the pause doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 

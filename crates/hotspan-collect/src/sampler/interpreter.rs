@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::elf;
 use super::error::SamplerError;
-use super::layout::Layout;
 use super::maps::{Mapping, mapped_files, seen_from_here};
-use super::memory::{Address, Memory};
+use super::memory::ProcessMemory;
+use crate::cpython::{Address, Memory, Offsets};
 use crate::process_tree::ProcessNumber;
 
 /// A version of Python 3.
@@ -35,18 +35,18 @@ pub struct Interpreter {
     /// The file it is in, as the process sees it.
     pub file: String,
     pub(super) runtime: Address,
-    pub(super) layout: Layout,
+    pub(super) offsets: Offsets,
     /// The type that every code object has, where the file tells.
     pub(super) code_type: Option<Address>,
 }
 
 impl Interpreter {
-    /// Looks for Python in a process.
+    /// Searches a process for Python.
     ///
     /// # Errors
-    /// When there is no such process, no Python in it, a Python we do not know, or no permission to look.
+    /// When there is no such process, no Python in it, a Python without a table of offsets, or no permission to look.
     pub fn find(process: ProcessNumber) -> Result<Self, SamplerError> {
-        let memory = Memory { process };
+        let memory = ProcessMemory { process };
         let mappings = mapped_files(process)?;
         if mappings.is_empty() {
             // A zombie, or a thread of the kernel.
@@ -58,26 +58,27 @@ impl Interpreter {
             let Ok(found) = elf::symbols(&path, &["_PyRuntime", "Py_Version", "PyCode_Type"]) else {
                 continue;
             };
-            let place = |symbol: elf::Symbol| {
+            let address = |symbol: elf::Symbol| {
                 if symbol.absolute { Address(symbol.offset) } else { mapping.base.plus(symbol.offset) }
             };
             let [Some(runtime), version, code_type] = found[..] else { continue };
-            let runtime = place(runtime);
+            let runtime = address(runtime);
             let version = match version {
-                Some(symbol) => Some(exact_version(memory.word(place(symbol))?)),
+                Some(symbol) => Some(exact_version(memory.word(address(symbol))?)),
                 None => named_version(&mappings),
             };
             let Some(version) = version else { continue };
-            let layout = Layout::of(version, runtime, &memory)?;
-            let (file, code_type) = (mapping.path.clone(), code_type.map(place));
-            return Ok(Self { version, file, runtime, layout, code_type });
+            let offsets = Offsets::of(version.minor, runtime, &memory)?
+                .ok_or_else(|| SamplerError::UnknownVersion { process, version: version.to_string() })?;
+            let (file, code_type) = (mapping.path.clone(), code_type.map(address));
+            return Ok(Self { version, file, runtime, offsets, code_type });
         }
         let reason = "no file mapped in it has the symbol _PyRuntime".to_owned();
         Err(SamplerError::NotPython { process, reason })
     }
 }
 
-/// The files that may hold the interpreter, likely ones first. A library is asked before the program, which may be anything.
+/// The files that may hold the interpreter, likely ones first. A library comes before the program, which may be anything.
 fn candidates(mappings: &[Mapping]) -> impl Iterator<Item = &Mapping> {
     let library = |mapping: &&Mapping| file_name(&mapping.path).starts_with("libpython3");
     let first = mappings.first();

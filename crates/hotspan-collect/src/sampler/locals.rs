@@ -1,10 +1,9 @@
 //! The variables of a frame, as short texts.
 
+use super::Frame;
 use super::error::SamplerError;
-use super::memory::{Address, half_at, word_at};
-use super::objects::Objects;
-use super::reader::Reader;
-use super::{Frame, names};
+use super::reader::ProcessReader;
+use crate::cpython::{Address, Integer, Memory, Objects};
 
 /// More variables, longer texts and longer lists than these are cut.
 const MOST_VARIABLES: usize = 200;
@@ -17,44 +16,45 @@ const DEEPEST: usize = 2;
 ///
 /// # Errors
 /// When the frame cannot be read any more.
-pub fn of_frame(reader: &Reader, frame: &Frame) -> Result<Vec<(String, String)>, SamplerError> {
-    let interpreter = reader.interpreter();
-    let layout = &interpreter.layout;
-    let objects = Objects { memory: reader.memory(), layout };
-    let code = Address(reader.memory().word(frame.address.plus(layout.frame_code as u64))? & !7);
-    let names = reader.memory().pointer(code.plus(layout.code_local_names as u64))?;
+pub fn of_frame(reader: &ProcessReader, frame: &Frame) -> Result<Vec<(String, String)>, SamplerError> {
+    let objects = reader.objects();
+    let Objects { memory, offsets } = &objects;
+    let code = Address(memory.word(frame.address.field(offsets.frame_code))? & !7);
+    let names = memory.pointer(code.field(offsets.code_local_names))?;
     let names = objects.tuple(names, MOST_VARIABLES)?;
-    let values = objects.pointers(frame.address.plus(layout.frame_locals as u64), names.len())?;
-    let minor = interpreter.version.minor;
+    let values = objects.pointers(frame.address.field(offsets.frame_locals), names.len())?;
     let mut shown = Vec::new();
     for (name, value) in names.into_iter().zip(values) {
         let value = Address(value.0 & !3);
         if !value.is_null() {
-            let text = show(&objects, value, minor, 0).unwrap_or_else(|_| "?".to_owned());
+            let text = show(&objects, value, 0).unwrap_or_else(|_| "?".to_owned());
             shown.push((objects.text(name)?, text));
         }
     }
     Ok(shown)
 }
 
-fn show(objects: &Objects<'_>, value: Address, minor: u8, depth: usize) -> Result<String, SamplerError> {
-    let (kind, _) = objects.type_of(value)?;
-    let items =
-        |items: Vec<Address>, length: usize, open: &str, close: &str| -> Result<String, SamplerError> {
-            let shown: Result<Vec<_>, _> =
-                items.into_iter().map(|item| show(objects, item, minor, depth + 1)).collect();
-            let more = if length > MOST_ITEMS { format!(", … {length} in all") } else { String::new() };
-            Ok(format!("{open}{}{more}{close}", shown?.join(", ")))
-        };
+fn show<M: Memory>(objects: &Objects<'_, M>, value: Address, depth: usize) -> Result<String, M::Error> {
+    let listed = |shown: Vec<String>, length: usize, open: &str, close: &str| {
+        let more = if length > MOST_ITEMS { format!(", … {length} in all") } else { String::new() };
+        format!("{open}{}{more}{close}", shown.join(", "))
+    };
+    let inner = |item: Address| show(objects, item, depth + 1);
+    let kind = objects.type_name(value)?;
     Ok(match kind.as_str() {
         "NoneType" => "None".to_owned(),
-        "bool" => match names::integer(objects, value, minor)? {
-            Some(0) => "False".to_owned(),
-            _ => "True".to_owned(),
-        },
-        "int" => integer(objects, value, minor)?,
+        "bool" if objects.integer(value)?.magnitude == Some(0) => "False".to_owned(),
+        "bool" => "True".to_owned(),
+        "int" => {
+            let Integer { is_negative, bits, magnitude } = objects.integer(value)?;
+            let sign = if is_negative { "-" } else { "" };
+            match magnitude {
+                Some(magnitude) => format!("{sign}{magnitude}"),
+                None => format!("{sign}<an integer of {bits} bits>"),
+            }
+        }
         "float" => {
-            let bits = objects.memory.word(value.plus(objects.layout.float_value as u64))?;
+            let bits = objects.memory.word(value.field(objects.offsets.float_value))?;
             format!("{:?}", f64::from_bits(bits))
         }
         "str" => {
@@ -65,40 +65,20 @@ fn show(objects: &Objects<'_>, value: Address, minor: u8, depth: usize) -> Resul
                 format!("{text:?}")
             }
         }
-        "list" if depth < DEEPEST => {
-            items(objects.list(value, MOST_ITEMS)?, objects.length(value)?, "[", "]")?
-        }
-        "tuple" if depth < DEEPEST => {
-            items(objects.tuple(value, MOST_ITEMS)?, objects.length(value)?, "(", ")")?
+        "list" | "tuple" if depth < DEEPEST => {
+            let (items, open, close) = match kind.as_str() {
+                "list" => (objects.list(value, MOST_ITEMS)?, "[", "]"),
+                _ => (objects.tuple(value, MOST_ITEMS)?, "(", ")"),
+            };
+            let shown = items.into_iter().map(inner).collect::<Result<_, _>>()?;
+            listed(shown, objects.length(value)?, open, close)
         }
         "dict" if depth < DEEPEST => {
-            let all = objects.dict(value, minor, 10_000)?;
-            let mut shown = Vec::new();
-            for &(key, item) in all.iter().take(MOST_ITEMS) {
-                let (key, item) =
-                    (show(objects, key, minor, depth + 1)?, show(objects, item, minor, depth + 1)?);
-                shown.push(format!("{key}: {item}"));
-            }
-            let more =
-                if all.len() > MOST_ITEMS { format!(", … {} in all", all.len()) } else { String::new() };
-            format!("{{{}{more}}}", shown.join(", "))
+            let all = objects.dict(value)?;
+            let pair = |&(key, item): &(Address, Address)| Ok(format!("{}: {}", inner(key)?, inner(item)?));
+            let shown = all.iter().take(MOST_ITEMS).map(pair).collect::<Result<_, _>>()?;
+            listed(shown, all.len(), "{", "}")
         }
         _ => format!("<{kind} at {:#x}>", value.0),
     })
-}
-
-fn integer(objects: &Objects<'_>, value: Address, minor: u8) -> Result<String, SamplerError> {
-    let layout = objects.layout;
-    let header = objects.memory.bytes(value, layout.integer_digits)?;
-    let tag = word_at(&header, layout.integer_tag);
-    let (count, negative) =
-        if minor >= 12 { (tag >> 3, tag & 3 == 2) } else { ((tag as i64).unsigned_abs(), (tag as i64) < 0) };
-    let sign = if negative { "-" } else { "" };
-    if count > 4 {
-        return Ok(format!("{sign}<an integer of {} bits>", count.saturating_mul(30)));
-    }
-    let digits = objects.memory.bytes(value.plus(layout.integer_digits as u64), count as usize * 4)?;
-    let number =
-        digits.chunks_exact(4).rev().fold(0_u128, |sum, digit| (sum << 30) | u128::from(half_at(digit, 0)));
-    Ok(format!("{sign}{number}"))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::error::SamplerError;
-use super::memory::Address;
+use crate::cpython::Address;
 use crate::process_tree::ProcessNumber;
 
 /// A file, mapped.
@@ -30,18 +30,18 @@ pub(super) fn mapped_files(process: ProcessNumber) -> Result<Vec<Mapping>, Sampl
 /// Each file once: where it is loaded to run, or where it was first mapped. A profiler or a debugger in the process may have
 /// mapped a library a second time, only to read it.
 fn loaded(text: &str) -> Vec<Mapping> {
-    let mut places: Vec<(Mapping, bool)> = Vec::new();
+    let mut loads: Vec<(Mapping, bool)> = Vec::new();
     for (mapping, is_beginning, runs) in text.lines().filter_map(parse) {
-        match places.last_mut() {
-            // The next segment of the same file at the same place.
-            Some((known, known_runs)) if known.path == mapping.path && !is_beginning => *known_runs |= runs,
-            _ => places.push((mapping, runs)),
+        match loads.last_mut() {
+            // The next segment of the same file, loaded once.
+            Some((last, last_runs)) if last.path == mapping.path && !is_beginning => *last_runs |= runs,
+            _ => loads.push((mapping, runs)),
         }
     }
     let mut mappings: Vec<(Mapping, bool)> = Vec::new();
-    for (mapping, runs) in places {
-        match mappings.iter_mut().find(|(known, _)| known.path == mapping.path) {
-            Some(known) if runs && !known.1 => *known = (mapping, runs),
+    for (mapping, runs) in loads {
+        match mappings.iter_mut().find(|(other, _)| other.path == mapping.path) {
+            Some(other) if runs && !other.1 => *other = (mapping, runs),
             Some(_) => {}
             None => mappings.push((mapping, runs)),
         }

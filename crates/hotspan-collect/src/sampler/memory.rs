@@ -3,25 +3,8 @@
 use std::io;
 
 use super::error::{SamplerError, not_permitted};
+use crate::cpython::{Address, Memory};
 use crate::process_tree::ProcessNumber;
-
-/// A place in the memory of a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Address(pub u64);
-
-impl Address {
-    /// A place some bytes further on.
-    #[must_use]
-    pub fn plus(self, bytes: u64) -> Self {
-        Self(self.0.wrapping_add(bytes))
-    }
-
-    /// Whether it points nowhere.
-    #[must_use]
-    pub fn is_null(self) -> bool {
-        self.0 == 0
-    }
-}
 
 /// One piece to be read: where it is, and where its bytes go in the buffer.
 #[derive(Clone, Copy, Debug)]
@@ -36,41 +19,14 @@ pub(super) struct Piece {
 
 /// Reads the memory of one process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Memory {
+pub(super) struct ProcessMemory {
     pub(super) process: ProcessNumber,
 }
 
 /// The kernel takes no more pieces at once.
 const MOST_PIECES: usize = 1024;
-/// No structure or string that we read is longer; what claims to be is not what we think it is.
-pub(super) const LONGEST: usize = 1 << 20;
 
-impl Memory {
-    /// Fills `into` from one place.
-    pub(super) fn read(&self, address: Address, into: &mut [u8]) -> Result<(), SamplerError> {
-        if into.is_empty() {
-            return Ok(());
-        }
-        let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-        let remote = libc::iovec { iov_base: address.0 as *mut libc::c_void, iov_len: into.len() };
-        // SAFETY: `local` describes `into`, which is ours alone; the kernel checks the remote address.
-        let length = unsafe {
-            libc::process_vm_readv(
-                self.process.0 as libc::pid_t,
-                &raw const local,
-                1,
-                &raw const remote,
-                1,
-                0,
-            )
-        };
-        match usize::try_from(length) {
-            Ok(length) if length == into.len() => Ok(()),
-            Ok(_) => Err(self.unreadable("a part of it")),
-            Err(_) => Err(self.failed(io::Error::last_os_error())),
-        }
-    }
-
+impl ProcessMemory {
     /// Reads all pieces into `buffer`, as many as possible in one call. A piece that cannot be read is marked, and those
     /// after it are read in another call.
     pub(super) fn read_pieces(&self, pieces: &mut [Piece], buffer: &mut [u8]) -> Result<(), SamplerError> {
@@ -87,30 +43,12 @@ impl Memory {
                 length += piece.length;
             }
             let Some(into) = buffer.get_mut(first..first + length) else {
-                return Err(self.unreadable("the buffer"));
+                return Err(self.malformed("the buffer"));
             };
-            let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: length };
-            // SAFETY: `local` describes `into`, which is ours alone and as long as all pieces together; `remote` has
-            // `count` entries that were just written; the kernel checks the remote addresses.
-            let got = unsafe {
-                libc::process_vm_readv(
-                    self.process.0 as libc::pid_t,
-                    &raw const local,
-                    1,
-                    remote.as_ptr(),
-                    count as libc::c_ulong,
-                    0,
-                )
-            };
-            let mut got = match usize::try_from(got) {
+            let mut got = match self.read_vectors(&remote[..count], into) {
                 Ok(got) => got,
-                Err(_) => {
-                    let error = io::Error::last_os_error();
-                    if error.raw_os_error() != Some(libc::EFAULT) {
-                        return Err(self.failed(error));
-                    }
-                    0
-                }
+                Err(error) if error.raw_os_error() == Some(libc::EFAULT) => 0,
+                Err(error) => return Err(self.failed(error)),
             };
             let mut done = 0;
             for piece in group.iter_mut() {
@@ -127,63 +65,43 @@ impl Memory {
         Ok(())
     }
 
-    /// Fills a string of bytes.
-    pub(super) fn bytes(&self, address: Address, length: usize) -> Result<Vec<u8>, SamplerError> {
-        if length > LONGEST {
-            return Err(self.unreadable("a length"));
-        }
-        let mut bytes = vec![0; length];
-        self.read(address, &mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// A number of eight bytes.
-    pub(super) fn word(&self, address: Address) -> Result<u64, SamplerError> {
-        let mut bytes = [0; 8];
-        self.read(address, &mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
-    }
-
-    /// A pointer.
-    pub(super) fn pointer(&self, address: Address) -> Result<Address, SamplerError> {
-        self.word(address).map(Address)
-    }
-
-    /// A text that ends with a zero, cut where it is too long.
-    pub(super) fn text(&self, address: Address) -> Result<String, SamplerError> {
-        const LONGEST_NAME: u64 = 256;
-        // Not beyond the page, which might be the last.
-        let to_page = 4096 - address.0 % 4096;
-        let mut bytes = self.bytes(address, to_page.min(LONGEST_NAME) as usize)?;
-        if !bytes.contains(&0) && to_page < LONGEST_NAME {
-            bytes.extend(self.bytes(address.plus(to_page), (LONGEST_NAME - to_page) as usize)?);
-        }
-        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-        Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
-    }
-
-    pub(super) fn unreadable(&self, what: &'static str) -> SamplerError {
-        SamplerError::Unreadable { process: self.process, what }
+    fn read_vectors(&self, remote: &[libc::iovec], into: &mut [u8]) -> io::Result<usize> {
+        let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+        let (process, count) = (self.process.0 as libc::pid_t, remote.len() as libc::c_ulong);
+        // SAFETY: `local` describes `into`, which is ours alone and bounds what is written; the kernel checks the remote
+        // addresses.
+        let got = unsafe { libc::process_vm_readv(process, &raw const local, 1, remote.as_ptr(), count, 0) };
+        usize::try_from(got).map_err(|_| io::Error::last_os_error())
     }
 
     fn failed(&self, error: io::Error) -> SamplerError {
         match error.raw_os_error() {
             Some(libc::ESRCH) => SamplerError::NoProcess(self.process),
             Some(libc::EPERM | libc::EACCES) => not_permitted(self.process),
-            Some(libc::EFAULT | libc::EINVAL | libc::ENOMEM) => self.unreadable("an address"),
+            Some(libc::EFAULT | libc::EINVAL | libc::ENOMEM) => self.malformed("an address"),
             _ => SamplerError::System { process: self.process, source: error },
         }
     }
 }
 
-/// A number of eight bytes in a structure that was read; 0 beyond its end.
-pub(super) fn word_at(bytes: &[u8], offset: usize) -> u64 {
-    bytes.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
-}
+impl Memory for ProcessMemory {
+    type Error = SamplerError;
 
-/// A number of four bytes in a structure that was read; 0 beyond its end.
-pub(super) fn half_at(bytes: &[u8], offset: usize) -> u32 {
-    bytes.get(offset..offset + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
+    fn read(&self, address: Address, into: &mut [u8]) -> Result<(), SamplerError> {
+        if into.is_empty() {
+            return Ok(());
+        }
+        let remote = libc::iovec { iov_base: address.0 as *mut libc::c_void, iov_len: into.len() };
+        match self.read_vectors(&[remote], into) {
+            Ok(length) if length == into.len() => Ok(()),
+            Ok(_) => Err(self.malformed("a part of it")),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn malformed(&self, what: &'static str) -> SamplerError {
+        SamplerError::Unreadable { process: self.process, what }
+    }
 }
 
 #[cfg(test)]
@@ -192,11 +110,11 @@ mod tests {
 
     #[test]
     fn pieces_are_read_and_bad_ones_marked() {
-        let memory = Memory { process: ProcessNumber(std::process::id()) };
+        let memory = ProcessMemory { process: ProcessNumber(std::process::id()) };
         let (first, second) = ([1_u8; 8], [2_u8; 8]);
-        let place = |bytes: &[u8; 8]| Address(bytes.as_ptr() as u64);
+        let address = |bytes: &[u8; 8]| Address(bytes.as_ptr() as u64);
         let piece = |address, at| Piece { address, length: 8, at, read: false };
-        let mut pieces = [piece(place(&first), 0), piece(Address(16), 8), piece(place(&second), 16)];
+        let mut pieces = [piece(address(&first), 0), piece(Address(16), 8), piece(address(&second), 16)];
         let mut buffer = [0; 24];
         memory.read_pieces(&mut pieces, &mut buffer).unwrap();
         assert_eq!(pieces.map(|piece| piece.read), [true, false, true]);

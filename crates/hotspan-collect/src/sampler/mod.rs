@@ -1,22 +1,17 @@
 //! Samples of running Python processes: where every thread is, read from outside without ever stopping it.
 //!
-//! [`Reader`] walks the interpreter's own structures in the memory of the process (CPython 3.8 to 3.14) and is the
-//! [`Walker`] that everything else uses. [`Recording`] takes samples on a [`Schedule`] and turns them into rows of a
-//! trace; [`locals`] shows the variables of a frame. Which functions cost the most is for
-//! the analyses to say.
+//! [`ProcessReader`] reads the interpreter's own structures (CPython 3.8 to 3.14, see `cpython`) in the memory of
+//! the process. [`Recording`] takes samples on a [`Schedule`] and turns them into rows of a trace; [`locals`] shows the
+//! variables of a frame. Which functions cost the most is for the analyses to say.
 
 mod code;
 mod elf;
 mod error;
 mod family;
 mod interpreter;
-mod layout;
-mod lines;
 pub mod locals;
 mod maps;
 mod memory;
-mod names;
-mod objects;
 mod reader;
 mod recording;
 mod schedule;
@@ -24,12 +19,12 @@ mod spans;
 mod state;
 mod target;
 
+pub use crate::cpython::{Address, Function};
 pub use crate::process_tree::ProcessNumber;
-pub use code::{Function, FunctionId};
+pub use code::FunctionId;
 pub use error::SamplerError;
 pub use interpreter::{Interpreter, PythonVersion};
-pub use memory::Address;
-pub use reader::Reader;
+pub use reader::ProcessReader;
 pub use recording::{Recording, SampleOptions, Totals};
 pub use schedule::Schedule;
 pub use state::ThreadNumber;
@@ -41,7 +36,7 @@ use hotspan_store::SampleState;
 pub struct Frame {
     /// The function.
     pub function: FunctionId,
-    /// The line being executed; 0 where that is not known.
+    /// The line being executed; the first line of the function where none is told.
     pub line: u32,
     /// Where the frame itself is, for [`locals`].
     pub address: Address,
@@ -97,23 +92,4 @@ impl ThreadState {
             SampleState::Waiting => "waiting",
         }
     }
-}
-
-/// How a look went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
-    /// How many threads could not be read, because their stacks changed too fast or were torn.
-    pub failed: u32,
-}
-
-/// What walks a process: all threads with their stacks, now.
-pub trait Walker {
-    /// Takes one look. `threads` is filled anew; its memory is used again.
-    ///
-    /// # Errors
-    /// When the process has ended, or its memory could not be read this time.
-    fn walk(&mut self, threads: &mut Vec<ThreadSample>) -> Result<Look, SamplerError>;
-
-    /// A function that was met.
-    fn function(&self, id: FunctionId) -> &Function;
 }

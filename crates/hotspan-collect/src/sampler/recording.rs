@@ -10,12 +10,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use hotspan_store::file::{FileError, Writer};
 use hotspan_store::{Clock, Loss, Losses, Timestamp, Trace, TraceBuilder};
 
+use super::ThreadSample;
 use super::error::SamplerError;
 use super::family::Family;
-use super::reader::Reader;
+use super::reader::ProcessReader;
 use super::schedule::Schedule;
 use super::target::{Moment, Target};
-use super::{ThreadSample, Walker};
 use crate::process_tree::ProcessNumber;
 
 /// How often rows go to the spool, and how many may wait for it.
@@ -170,14 +170,8 @@ impl Recording {
 
     /// The process being recorded, where it is Python.
     #[must_use]
-    pub fn reader(&self) -> Option<&Reader> {
+    pub fn reader(&self) -> Option<&ProcessReader> {
         self.targets.first().map(|target| &target.reader)
-    }
-
-    /// The threads of the last process looked at, idle ones among them.
-    #[must_use]
-    pub fn last_threads(&self) -> &[ThreadSample] {
-        &self.samples
     }
 
     /// How long until the next sample is due.
@@ -219,10 +213,10 @@ impl Recording {
         let mut samples = std::mem::take(&mut self.samples);
         let outcome = target.reader.walk(&mut samples);
         let alive = match outcome {
-            Ok(look) => {
+            Ok(failed) => {
                 target.failures = 0;
-                if look.failed > 0 {
-                    self.builder.losses.add_many(Loss::FailedSamples, u64::from(look.failed), None);
+                if failed > 0 {
+                    self.builder.losses.add_many(Loss::FailedSamples, u64::from(failed), None);
                 }
                 self.totals.threads += samples.len() as u64;
                 self.totals.gil_held += u64::from(samples.iter().any(|sample| sample.gil));

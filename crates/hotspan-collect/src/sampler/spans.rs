@@ -2,7 +2,8 @@
 //!
 //! A guess that holds saves one system call a frame, and all frames are then of the same moment.
 
-use super::memory::{Address, Piece};
+use super::memory::Piece;
+use crate::cpython::Address;
 
 /// Frames nearer to each other than this are read as one stretch.
 const NEAR: u64 = 2048;
@@ -19,20 +20,20 @@ pub(super) struct Span {
     pub(super) length: usize,
 }
 
-/// Puts near places together. `places` are innermost first, each `length` bytes long; it is sorted here. Frames that lie on
-/// a stack of their own grow upwards: some memory beyond the innermost one is read as well, for new
-/// calls, but not beyond its page, which might be the last.
-pub(super) fn cover(places: &mut [Address], length: usize, on_stack: bool, spans: &mut Vec<Span>) {
+/// Covers frames, each `length` bytes long, with few stretches. `addresses` are innermost first, and sorted here. Frames
+/// that lie on a stack of their own grow upwards: some memory beyond the innermost one is read as well, for new calls, but
+/// not beyond its page, which might be the last.
+pub(super) fn cover(addresses: &mut [Address], length: usize, on_stack: bool, spans: &mut Vec<Span>) {
     spans.clear();
-    let Some(&innermost) = places.first() else { return };
-    places.sort_unstable();
-    for &place in places.iter() {
-        let end = place.0.saturating_add(length as u64);
+    let Some(&innermost) = addresses.first() else { return };
+    addresses.sort_unstable();
+    for &address in addresses.iter() {
+        let end = address.0.saturating_add(length as u64);
         match spans.last_mut() {
-            Some(span) if place.0 <= span.start.0 + span.length as u64 + NEAR => {
+            Some(span) if address.0 <= span.start.0 + span.length as u64 + NEAR => {
                 span.length = span.length.max((end - span.start.0) as usize);
             }
-            _ => spans.push(Span { start: place, length }),
+            _ => spans.push(Span { start: address, length }),
         }
     }
     if on_stack {
@@ -66,10 +67,10 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The bytes at a place, when they were read.
-    pub(super) fn get(&self, place: Address, length: usize) -> Option<&'a [u8]> {
+    /// The bytes at an address, when they were read.
+    pub(super) fn get(&self, address: Address, length: usize) -> Option<&'a [u8]> {
         self.pieces.iter().find_map(|piece| {
-            let offset = place.0.checked_sub(piece.address.0)? as usize;
+            let offset = address.0.checked_sub(piece.address.0)? as usize;
             let fits = piece.read && offset.checked_add(length).is_some_and(|end| end <= piece.length);
             fits.then(|| self.buffer.get(piece.at + offset..piece.at + offset + length)).flatten()
         })
@@ -80,10 +81,10 @@ impl<'a> View<'a> {
 mod tests {
     use super::*;
 
-    fn covered(places: &[u64], on_stack: bool) -> Vec<(u64, usize)> {
-        let mut places: Vec<Address> = places.iter().copied().map(Address).collect();
+    fn covered(addresses: &[u64], on_stack: bool) -> Vec<(u64, usize)> {
+        let mut addresses: Vec<Address> = addresses.iter().copied().map(Address).collect();
         let mut spans = Vec::new();
-        cover(&mut places, 80, on_stack, &mut spans);
+        cover(&mut addresses, 80, on_stack, &mut spans);
         spans.iter().map(|span| (span.start.0, span.length)).collect()
     }
 
@@ -96,10 +97,10 @@ mod tests {
 
     #[test]
     fn a_very_deep_stack_is_guessed_in_part() {
-        let places: Vec<u64> = (0..10_000).rev().map(|index| 0x10_0000 + index * 100).collect();
-        let spans = covered(&places, true);
+        let addresses: Vec<u64> = (0..10_000).rev().map(|index| 0x10_0000 + index * 100).collect();
+        let spans = covered(&addresses, true);
         assert_eq!(spans.len(), 1);
         assert_eq!(spans[0].1 as u64, MOST_BYTES);
-        assert!(spans[0].0 + spans[0].1 as u64 >= places[0] + 80);
+        assert!(spans[0].0 + spans[0].1 as u64 >= addresses[0] + 80);
     }
 }

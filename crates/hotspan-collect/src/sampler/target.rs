@@ -3,11 +3,11 @@
 use hashbrown::HashMap;
 use hotspan_store::{FrameId, FrameKind, FrameRow, Ident, Loss, SampleRow, StackId, TraceBuilder, TrackId};
 
+use super::ThreadSample;
 use super::code::FunctionId;
 use super::error::SamplerError;
-use super::reader::Reader;
+use super::reader::ProcessReader;
 use super::state::ThreadNumber;
-use super::{ThreadSample, Walker};
 use crate::process_tree::ProcessNumber;
 
 /// When a sample was taken, and how much time it stands for.
@@ -22,7 +22,7 @@ type ThreadKey = (u64, Option<ThreadNumber>);
 
 /// A thread whose samples are kept.
 #[derive(Debug)]
-struct KnownThread {
+struct ThreadRows {
     track: TrackId,
     stack: StackId,
     name: String,
@@ -32,16 +32,16 @@ struct KnownThread {
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) process: ProcessNumber,
-    pub(super) reader: Reader,
+    pub(super) reader: ProcessReader,
     /// How often in a row it could not be read.
     pub(super) failures: u32,
     frames: HashMap<(FunctionId, u32), FrameId>,
-    threads: HashMap<ThreadKey, KnownThread>,
+    threads: HashMap<ThreadKey, ThreadRows>,
 }
 
 impl Target {
     pub(super) fn attach(process: ProcessNumber) -> Result<Self, SamplerError> {
-        let reader = Reader::attach(process)?;
+        let reader = ProcessReader::attach(process)?;
         Ok(Self { process, reader, failures: 0, frames: HashMap::new(), threads: HashMap::new() })
     }
 
@@ -61,16 +61,16 @@ impl Target {
     /// Adds a sample of a thread to the trace.
     pub(super) fn keep(&mut self, sample: &ThreadSample, moment: Moment, builder: &mut TraceBuilder) {
         let key = (sample.ident, sample.number);
-        let known = self.threads.get(&key).map(|known| (known.track, known.stack, known.name == sample.name));
-        let (track, stack) = match known {
+        let rows = self.threads.get(&key).map(|rows| (rows.track, rows.stack, rows.name == sample.name));
+        let (track, stack) = match rows {
             Some((track, stack, true)) if !sample.changed => (track, stack),
             Some((track, _, true)) => (track, self.stack(sample, builder)),
             _ => (self.track(sample, builder), self.stack(sample, builder)),
         };
         match self.threads.get_mut(&key) {
-            Some(known) if known.name == sample.name => known.stack = stack,
+            Some(rows) if rows.name == sample.name => rows.stack = stack,
             _ => {
-                self.threads.insert(key, KnownThread { track, stack, name: sample.name.clone() });
+                self.threads.insert(key, ThreadRows { track, stack, name: sample.name.clone() });
             }
         }
         if sample.unsteady {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use hotspan_collect::sampler::{Frame, ProcessNumber, Reader, SamplerError, ThreadSample, Walker, locals};
+use hotspan_collect::sampler::{Frame, ProcessNumber, ProcessReader, SamplerError, ThreadSample, locals};
 use serde_json::{Value, json};
 
 use crate::error::CommandError;
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 const ATTEMPTS: usize = 20;
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
-    let mut reader = Reader::attach(ProcessNumber(arguments.pid))?;
+    let mut reader = ProcessReader::attach(ProcessNumber(arguments.pid))?;
     let threads = look(&mut reader)?;
     if arguments.json {
         writeln!(output, "{:#}", as_json(arguments, &reader, &threads))?;
@@ -61,16 +61,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     Ok(())
 }
 
-fn look(reader: &mut Reader) -> Result<Vec<ThreadSample>, SamplerError> {
+fn look(reader: &mut ProcessReader) -> Result<Vec<ThreadSample>, SamplerError> {
     let mut threads = Vec::new();
     let mut last = reader.walk(&mut threads);
     for _ in 1..ATTEMPTS {
         let settled = match &last {
-            Ok(look) => {
-                look.failed == 0 && !threads.is_empty() && threads.iter().all(|thread| !thread.unsteady)
-            }
+            Ok(0) => !threads.is_empty() && threads.iter().all(|thread| !thread.unsteady),
             Err(error) if error.is_end() => break,
-            Err(_) => false,
+            _ => false,
         };
         if settled {
             break;
@@ -81,7 +79,7 @@ fn look(reader: &mut Reader) -> Result<Vec<ThreadSample>, SamplerError> {
     last.map(|_| threads)
 }
 
-fn variables(arguments: &Arguments, reader: &Reader, frame: &Frame) -> Vec<(String, String)> {
+fn variables(arguments: &Arguments, reader: &ProcessReader, frame: &Frame) -> Vec<(String, String)> {
     // The function may have returned since.
     if arguments.locals { locals::of_frame(reader, frame).unwrap_or_default() } else { Vec::new() }
 }
@@ -91,7 +89,7 @@ fn command_line(process: u32) -> String {
     String::from_utf8_lossy(&line).replace('\0', " ").trim_end().to_owned()
 }
 
-fn as_json(arguments: &Arguments, reader: &Reader, threads: &[ThreadSample]) -> Value {
+fn as_json(arguments: &Arguments, reader: &ProcessReader, threads: &[ThreadSample]) -> Value {
     let frame = |frame: &Frame| {
         let function = reader.function(frame.function);
         let mut value = json!({

@@ -1,14 +1,13 @@
 //! Code objects that may be gone before the collector reads them: the handler copies what their names and lines need.
 //!
 //! The code of a module lives only as long as the module is being imported, which is often shorter than a turn of the
-//! collector. Functions live long: once the collector knows one, the handler leaves it alone.
+//! collector. Functions live long: once the collector has read one, the handler leaves it alone.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::interpreter::Interpreter;
-use super::layout::CODE_BYTES;
-use crate::native::memory;
-use crate::native::slots::PythonEntry;
+use crate::cpython::{Address, Memory, RawFrame, word_at};
+use crate::native::memory::{self, Unreadable};
 
 /// How many pieces, and how many bytes in all, are copied for one sample.
 const MOST_PIECES: usize = 320;
@@ -18,45 +17,47 @@ const LONGEST_TABLE: usize = 4 * 1024;
 /// Enough for most names and paths.
 const TEXT_BYTES: usize = 256;
 const LONGEST_TEXT: usize = 4 * 1024;
-/// Where a text or a string of bytes keeps its length, and where the latter begins.
-const LENGTH: usize = 16;
-pub(super) const BYTES_START: usize = 32;
 
 /// Code objects that the collector has read and that are not those of modules.
-static KNOWN: [AtomicUsize; 1 << 14] = [const { AtomicUsize::new(0) }; 1 << 14];
+static READ: [AtomicU64; 1 << 14] = [const { AtomicU64::new(0) }; 1 << 14];
 
-fn place(code: usize) -> &'static AtomicUsize {
+fn slot(code: Address) -> &'static AtomicU64 {
     // Objects lie at multiples of 16; the rest of the address is mixed.
-    &KNOWN[((code >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize) >> 40) % KNOWN.len()]
+    &READ[((code.0 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % READ.len()]
 }
 
-/// The collector knows this one from now on.
-pub(super) fn know(code: usize) {
-    place(code).store(code, Ordering::Relaxed);
+/// The collector has read this one; it need not be copied from now on.
+pub(super) fn set_read(code: Address) {
+    slot(code).store(code.0, Ordering::Relaxed);
 }
 
 /// The collector has forgotten all.
 pub(super) fn forget_all() {
-    for known in &KNOWN {
-        known.store(0, Ordering::Relaxed);
+    for read in &READ {
+        read.store(0, Ordering::Relaxed);
     }
 }
 
 /// Pieces of memory as they were when a sample was taken.
 #[repr(C)]
-pub(crate) struct Pieces {
+pub(crate) struct CodeCopies {
     count: usize,
     used: usize,
-    /// Where each piece was, where it is in `bytes`, and how long it is.
-    places: [(usize, usize, usize); MOST_PIECES],
+    /// The address of each piece, where it is in `bytes`, and how long it is.
+    pieces: [(Address, usize, usize); MOST_PIECES],
     bytes: [u8; MOST_BYTES],
 }
 
-impl Pieces {
-    /// None.
+impl CodeCopies {
+    /// No copies.
     #[cfg(test)]
     pub(crate) fn none() -> Box<Self> {
-        Box::new(Self { count: 0, used: 0, places: [(0, 0, 0); MOST_PIECES], bytes: [0; MOST_BYTES] })
+        Box::new(Self {
+            count: 0,
+            used: 0,
+            pieces: [(Address(0), 0, 0); MOST_PIECES],
+            bytes: [0; MOST_BYTES],
+        })
     }
 
     pub(crate) fn clear(&mut self) {
@@ -65,12 +66,12 @@ impl Pieces {
     }
 
     /// Copies a piece, or as much of it as is there. Safe in a signal handler.
-    fn copy(&mut self, address: usize, length: usize) -> Option<&[u8]> {
+    fn copy(&mut self, address: Address, length: usize) -> Option<&[u8]> {
         let into = self.bytes.get_mut(self.used..self.used.checked_add(length)?)?;
-        let place = self.places.get_mut(self.count)?;
+        let piece = self.pieces.get_mut(self.count)?;
         // SAFETY: `into` has as many bytes.
-        let length = unsafe { memory::copy_from(address, into.as_mut_ptr(), length) };
-        *place = (address, self.used, length);
+        let length = unsafe { memory::copy_from(address.0 as usize, into.as_mut_ptr(), length) };
+        *piece = (address, self.used, length);
         self.count += 1;
         self.used += length;
         self.bytes.get(self.used - length..self.used)
@@ -78,96 +79,87 @@ impl Pieces {
 
     /// Gives back what is not needed of the last piece.
     fn shorten_last(&mut self, most: usize) {
-        if let Some((_, at, length)) = self.count.checked_sub(1).and_then(|last| self.places.get_mut(last)) {
+        if let Some((_, at, length)) = self.count.checked_sub(1).and_then(|last| self.pieces.get_mut(last)) {
             *length = most.min(*length);
             self.used = *at + *length;
         }
     }
 
     /// What was copied from an address on, at most so much. A neighbour's piece may hold the beginning of it.
-    pub(super) fn get(&self, address: usize, most: usize) -> Option<&[u8]> {
-        let places = self.places.get(..self.count)?;
-        let held = places.iter().filter_map(|&(start, at, length)| {
-            let offset = address.checked_sub(start).filter(|&offset| offset < length)?;
+    fn get(&self, address: Address, most: usize) -> Option<&[u8]> {
+        let held = self.pieces.get(..self.count)?.iter().filter_map(|&(start, at, length)| {
+            let offset = address.0.checked_sub(start.0)? as usize;
+            let offset = Some(offset).filter(|&offset| offset < length)?;
             self.bytes.get(at + offset..(at + offset).checked_add(most)?.min(at + length))
         });
         held.max_by_key(|bytes| bytes.len())
     }
 
     /// Whether a piece was copied from exactly there.
-    fn has(&self, address: usize) -> bool {
-        self.places.get(..self.count).unwrap_or_default().iter().any(|&(start, ..)| start == address)
+    pub(super) fn has(&self, address: Address) -> bool {
+        self.pieces.get(..self.count).unwrap_or_default().iter().any(|&(start, ..)| start == address)
     }
 
-    /// Copies what the collector will need for frames whose code it does not know. Safe in a signal handler.
-    pub(crate) fn fill(&mut self, interpreter: &Interpreter, entries: &[PythonEntry]) {
+    /// Copies what the collector will need for frames whose code it has not read. Safe in a signal handler.
+    pub(crate) fn fill(&mut self, interpreter: &Interpreter, frames: &[RawFrame]) {
         self.clear();
-        for entry in entries {
-            let is_new = entry.code != 0
-                && place(entry.code).load(Ordering::Relaxed) != entry.code
-                && !self.has(entry.code);
+        for &RawFrame { code, .. } in frames {
+            let is_new = !code.is_null() && slot(code).load(Ordering::Relaxed) != code.0 && !self.has(code);
             // A set that is full leaves the frames further out to be read later.
-            if is_new && self.code(interpreter, entry.code).is_none() && self.used + CODE_BYTES > MOST_BYTES {
+            if is_new
+                && self.code(interpreter, code).is_none()
+                && self.used + interpreter.offsets.code_length() > MOST_BYTES
+            {
                 break;
             }
         }
     }
 
-    fn code(&mut self, interpreter: &Interpreter, code: usize) -> Option<()> {
-        let layout = &interpreter.layout;
-        let head = self.copy(code, CODE_BYTES)?;
-        if word(head, 8)? != interpreter.code_type {
+    fn code(&mut self, interpreter: &Interpreter, code: Address) -> Option<()> {
+        let offsets = &interpreter.offsets;
+        let length = offsets.code_length();
+        let header = self.copy(code, length).filter(|header| header.len() == length)?;
+        if word_at(header, offsets.object_type) != interpreter.code_type.0 {
             return None;
         }
+        let pointer = |offset| Address(word_at(header, offset));
         let (name, file, lines) =
-            (word(head, layout.code_name)?, word(head, layout.code_file)?, word(head, layout.code_lines)?);
+            (pointer(offsets.code_name), pointer(offsets.code_file), pointer(offsets.code_line_table));
         for text in [name, file] {
             if !self.has(text) {
-                let length = word(self.copy(text, TEXT_BYTES)?, LENGTH)?;
-                // Up to four bytes a character, after at most 72 of description.
-                let whole = length.checked_mul(4)?.checked_add(72)?;
+                let length = word_at(self.copy(text, TEXT_BYTES)?, offsets.text_length) as usize;
+                // Up to four bytes a character, after the description.
+                let whole = length.checked_mul(4)?.checked_add(offsets.text_other)?;
                 if whole <= TEXT_BYTES {
                     self.shorten_last(whole);
-                } else if length > TEXT_BYTES - 72 {
+                } else if length > TEXT_BYTES - offsets.text_other {
                     self.copy(text, whole.min(LONGEST_TEXT))?;
                 }
             }
         }
-        let length = word(self.copy(lines, BYTES_START)?, LENGTH)?;
-        self.copy(lines, BYTES_START + length.min(LONGEST_TABLE)).map(drop)
+        let length = word_at(self.copy(lines, offsets.bytes_data)?, offsets.sized_length) as usize;
+        self.copy(lines, offsets.bytes_data + length.min(LONGEST_TABLE)).map(drop)
     }
 }
 
-fn word(bytes: &[u8], offset: usize) -> Option<usize> {
-    bytes.get(offset..offset + 8)?.try_into().ok().map(usize::from_ne_bytes)
-}
+impl Memory for CodeCopies {
+    type Error = Unreadable;
 
-/// Where the collector reads from.
-#[derive(Clone, Copy)]
-pub(super) enum Source<'a> {
-    /// Memory as it is now.
-    Live,
-    /// Memory as it was when the sample was taken.
-    Copied(&'a Pieces),
-}
-
-impl Source<'_> {
-    /// All bytes of a stretch, or nothing.
-    pub(super) fn bytes(self, address: usize, length: usize) -> Option<Vec<u8>> {
-        self.at_most(address, length).filter(|bytes| bytes.len() == length)
+    fn read(&self, address: Address, into: &mut [u8]) -> Result<(), Unreadable> {
+        let copied = self.get(address, into.len()).filter(|copied| copied.len() == into.len());
+        into.copy_from_slice(copied.ok_or(Unreadable)?);
+        Ok(())
     }
 
-    /// The bytes of a stretch as far as they are there.
-    pub(super) fn at_most(self, address: usize, length: usize) -> Option<Vec<u8>> {
-        match self {
-            Source::Live => memory::bytes(address, length),
-            Source::Copied(_) if length == 0 => Some(Vec::new()),
-            Source::Copied(pieces) => pieces.get(address, length).map(<[u8]>::to_vec),
+    fn malformed(&self, _what: &'static str) -> Unreadable {
+        Unreadable
+    }
+
+    fn bytes_up_to(&self, address: Address, length: usize) -> Result<Vec<u8>, Unreadable> {
+        if length == 0 {
+            return Ok(Vec::new());
         }
-    }
-
-    pub(super) fn word(self, address: usize) -> Option<usize> {
-        word(&self.bytes(address, 8)?, 0)
+        self.get(address, length).map(<[u8]>::to_vec).ok_or(Unreadable)
     }
 }
 
@@ -177,19 +169,23 @@ mod tests {
 
     #[test]
     fn pieces_outlive_what_they_were_copied_from() {
-        let mut pieces = Pieces::none();
+        let mut pieces = CodeCopies::none();
         let mut text = *b"a name that will be overwritten";
-        let address = text.as_ptr() as usize;
+        let address = Address(text.as_ptr() as u64);
         assert_eq!(pieces.copy(address, text.len()), Some(&text[..]));
         text.fill(b'x');
-        assert_eq!(Source::Copied(&pieces).bytes(address + 2, 4).as_deref(), Some(&b"name"[..]));
-        assert_eq!(Source::Live.bytes(address + 2, 4).as_deref(), Some(&b"xxxx"[..]));
-        assert_eq!(Source::Copied(&pieces).bytes(address, text.len() + 1), None);
-        assert_eq!(Source::Copied(&pieces).at_most(address + 27, 100).as_deref(), Some(&b"tten"[..]));
-        assert_eq!(pieces.copy(8, 4).map(<[u8]>::len), Some(0), "nothing is there");
-        pieces.copy(address + 8, 20);
-        assert_eq!(pieces.get(address + 8, 20).map(<[u8]>::len), Some(20), "the piece that has all of it");
-        assert!(pieces.has(address + 8) && !pieces.has(address + 9));
+        assert_eq!(pieces.bytes(address.plus(2), 4).as_deref(), Ok(&b"name"[..]));
+        assert_eq!(memory::OwnMemory.bytes(address.plus(2), 4).as_deref(), Ok(&b"xxxx"[..]));
+        assert_eq!(pieces.bytes(address, text.len() + 1), Err(Unreadable));
+        assert_eq!(pieces.bytes_up_to(address.plus(27), 100).as_deref(), Ok(&b"tten"[..]));
+        assert_eq!(pieces.copy(Address(8), 4).map(<[u8]>::len), Some(0), "nothing is there");
+        pieces.copy(address.plus(8), 20);
+        assert_eq!(
+            pieces.get(address.plus(8), 20).map(<[u8]>::len),
+            Some(20),
+            "the piece that has all of it"
+        );
+        assert!(pieces.has(address.plus(8)) && !pieces.has(address.plus(9)));
         pieces.clear();
         pieces.copy(address, 10);
         pieces.shorten_last(4);

@@ -1,17 +1,15 @@
-//! Python frames read without the interpreter's help: from a signal handler on the thread itself, or from the collector
-//! while a thread waits.
+//! Python frames of this process, read without the interpreter's help: from a signal handler on the thread itself, or from
+//! the collector while a thread waits.
 //!
-//! This is the seam to another reader: [`Interpreter`] finds threads and where they keep their frames, [`walk`] copies a
-//! chain of frames, [`CodeNames`] turns code objects into names and lines.
+//! [`Interpreter`] finds threads, [`MemoryWindow`] copies their frames, [`Codes`] turns code objects into names and lines;
+//! [`CodeCopies`] has those that may be gone by then. Where things are in memory is for [`crate::cpython`] to say.
 
 mod code;
 mod early;
 mod interpreter;
-mod layout;
-mod lines;
-mod walk;
+mod window;
 
-pub(crate) use code::CodeNames;
-pub(crate) use early::Pieces;
+pub(crate) use code::Codes;
+pub(crate) use early::CodeCopies;
 pub(crate) use interpreter::Interpreter;
-pub(crate) use walk::{MemoryWindow, walk};
+pub(crate) use window::MemoryWindow;

@@ -3,29 +3,29 @@
 use std::time::{Duration, Instant};
 
 use super::super::error::SamplerError;
-use super::super::memory::{Address, Memory};
-use super::super::names::thread_names;
+use super::super::memory::ProcessMemory;
 use super::super::state::{ThreadNumber, system_name, thread_seen_from_here};
-use super::Reader;
+use super::ProcessReader;
+use crate::cpython::{Address, Memory, thread_names};
 
 /// How often names of threads are read again when one without a name appears.
 const NAMES_AGAIN: Duration = Duration::from_millis(200);
 
-impl Reader {
-    /// Names a thread that was not known before.
+impl ProcessReader {
+    /// Names a thread that was not met before.
     pub(super) fn identify(
         &mut self,
         index: usize,
         state: Address,
         now: Instant,
     ) -> Result<(), SamplerError> {
-        let layout = self.interpreter.layout;
+        let offsets = self.interpreter.offsets;
         let process = self.memory.process;
         let thread = &mut self.threads[index];
-        thread.ident = self.memory.word(thread.address.plus(layout.thread_ident as u64))?;
-        let number = match layout.thread_number {
+        thread.ident = self.memory.word(thread.address.field(offsets.thread_ident))?;
+        let number = match offsets.thread_number {
             Some(offset) => {
-                thread.python_number = self.memory.word(thread.address.plus(offset as u64))?;
+                thread.python_number = self.memory.word(thread.address.field(offset))?;
                 thread.python_number as u32
             }
             None => number_of_pthread(&self.memory, Address(thread.ident)),
@@ -38,14 +38,14 @@ impl Reader {
     /// Gives a thread the name it has in `threading`, or else in the operating system.
     pub(super) fn name(&mut self, index: usize, state: Address, now: Instant) {
         let process = self.memory.process;
-        let thread = &mut self.threads[index];
-        if !self.names.contains_key(&thread.ident)
+        if !self.names.contains_key(&self.threads[index].ident)
             && self.named.is_none_or(|named| now.duration_since(named) > NAMES_AGAIN)
         {
             self.named = Some(now);
             // Names are a kindness: without them there are still numbers.
-            self.names = thread_names(&self.memory, &self.interpreter, state).unwrap_or_default();
+            self.names = thread_names(&self.objects(), state).unwrap_or_default();
         }
+        let thread = &mut self.threads[index];
         match self.names.get(&thread.ident) {
             Some(name) => {
                 thread.name.clone_from(name);
@@ -60,9 +60,9 @@ impl Reader {
     }
 }
 
-/// The operating system's number of a thread that Python knows by the address of its `struct pthread` only, as glibc lays it
-/// out; 0 where it cannot be told.
-fn number_of_pthread(memory: &Memory, pthread: Address) -> u32 {
+/// The operating system's number of a thread, from glibc's `struct pthread`, for a Python that does not keep it; 0 where it
+/// cannot be told.
+fn number_of_pthread(memory: &ProcessMemory, pthread: Address) -> u32 {
     let offset = if cfg!(target_arch = "aarch64") { 0xd0 } else { 0x2d0 };
     let mut bytes = [0; 4];
     memory.read(pthread.plus(offset), &mut bytes).map_or(0, |()| u32::from_le_bytes(bytes))

@@ -2,26 +2,26 @@
 //!
 //! Most of a process is where it was a moment ago. So one system call fetches the thread states and those stretches of
 //! memory where the frames lay last time; what has moved is then read piece by piece. Code objects are read once.
-//! [`frames`] follows the frames of a thread, [`identity`] says which thread it is.
+//! [`stack`] reads the frames of a thread, [`identity`] says which thread it is.
 
-mod frames;
 mod identity;
-mod known;
+mod stack;
+mod thread_cache;
 
 use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
 
-use super::code::{Codes, Function, FunctionId};
+use super::code::{FunctionId, Functions};
 use super::error::SamplerError;
 use super::interpreter::Interpreter;
-use super::layout::GilPlace;
-use super::memory::{Address, Memory, Piece, word_at};
+use super::memory::{Piece, ProcessMemory};
 use super::spans::{Span, View};
-use super::{Frame, Look, ThreadSample, ThreadState, Walker};
+use super::{Frame, ThreadSample, ThreadState};
+use crate::cpython::{Address, Function, Gil, Memory, Objects, RawFrame, word_at};
 use crate::process_tree::ProcessNumber;
-use frames::{RawFrame, guess, innermost_frame, read_frames};
-use known::Known;
+use stack::guess;
+use thread_cache::ThreadCache;
 
 /// How often code objects are compared with what was read of them.
 const EPOCH: Duration = Duration::from_millis(100);
@@ -30,18 +30,17 @@ const STATE_BELIEVED: Duration = Duration::from_millis(50);
 const MOST_THREADS: usize = 1 << 14;
 const MOST_INTERPRETERS: usize = 64;
 const MOST_ROOTS: usize = 512;
-const ATTEMPTS: usize = 3;
 /// Threads whose files under `/proc` stay open between two looks.
 const FILES_KEPT: usize = 128;
 
 /// Reads one process.
 #[derive(Debug)]
-pub struct Reader {
-    memory: Memory,
+pub struct ProcessReader {
+    memory: ProcessMemory,
     interpreter: Interpreter,
-    codes: Codes,
+    functions: Functions,
     epoch: Instant,
-    threads: Vec<Known>,
+    threads: Vec<ThreadCache>,
     names: HashMap<u64, String>,
     named: Option<Instant>,
     /// Small pieces that every walk needs: the heads of lists, the interpreter's lock.
@@ -57,27 +56,27 @@ pub struct Reader {
 #[derive(Debug, Default)]
 struct Scratch {
     raw: Vec<RawFrame>,
-    places: Vec<Address>,
+    addresses: Vec<Address>,
     spans: Vec<Span>,
     pieces: Vec<Piece>,
     buffer: Vec<u8>,
     order: Vec<(usize, bool)>,
 }
 
-impl Reader {
+impl ProcessReader {
     /// Attaches to a process, which does not notice.
     ///
     /// # Errors
     /// When there is no such process, no Python in it, or no permission to read it.
     pub fn attach(process: ProcessNumber) -> Result<Self, SamplerError> {
         let interpreter = Interpreter::find(process)?;
-        let memory = Memory { process };
+        let memory = ProcessMemory { process };
         // The first read tells whether we may.
         memory.word(interpreter.runtime)?;
         Ok(Self {
             memory,
             interpreter,
-            codes: Codes::default(),
+            functions: Functions::default(),
             epoch: Instant::now(),
             threads: Vec::new(),
             names: HashMap::new(),
@@ -90,25 +89,19 @@ impl Reader {
         })
     }
 
-    /// The process that is read.
-    #[must_use]
-    pub fn process(&self) -> ProcessNumber {
-        self.memory.process
-    }
-
     /// The interpreter that was found.
     #[must_use]
     pub fn interpreter(&self) -> &Interpreter {
         &self.interpreter
     }
 
-    pub(super) fn memory(&self) -> &Memory {
-        &self.memory
+    pub(super) fn objects(&self) -> Objects<'_, ProcessMemory> {
+        Objects { memory: &self.memory, offsets: &self.interpreter.offsets }
     }
 
-    /// Fetches the states of all known threads and the stretches their frames lay in, at once.
+    /// Fetches the states of all threads met before and the stretches their frames lay in, at once.
     fn fetch(&mut self) -> Result<(), SamplerError> {
-        let length = self.interpreter.layout.thread_length();
+        let length = self.interpreter.offsets.thread_length();
         self.pieces.clear();
         let mut at = 0;
         let mut add = |pieces: &mut Vec<Piece>, address, length| {
@@ -148,31 +141,31 @@ impl Reader {
 
     /// Follows the lists of interpreters and threads; `scratch.order` then has the threads that live, and who holds the lock.
     fn follow(&mut self) -> Result<Address, SamplerError> {
-        let layout = self.interpreter.layout;
+        let offsets = self.interpreter.offsets;
         let runtime = self.interpreter.runtime;
-        let known = self.threads.len();
+        let met = self.threads.len();
         self.scratch.order.clear();
-        let head = Address(self.root(runtime.plus(layout.interpreters as u64))?);
+        let head = Address(self.root(runtime.field(offsets.interpreters))?);
         let mut state = head;
         for _ in 0..MOST_INTERPRETERS {
             if state.is_null() {
                 break;
             }
-            let holder = self.gil_holder(layout.gil, state)?;
-            let mut thread = Address(self.root(state.plus(layout.interpreter_threads as u64))?);
+            let holder = self.gil_holder(offsets.gil, state)?;
+            let mut thread = Address(self.root(state.field(offsets.interpreter_threads))?);
             while !thread.is_null() {
                 if self.scratch.order.len() >= MOST_THREADS {
-                    return Err(self.memory.unreadable("the list of threads"));
+                    return Err(self.memory.malformed("the list of threads"));
                 }
-                // Threads keep their order, so the next one is mostly the next one known.
+                // Threads keep their order, so the next one is mostly the one that was next before.
                 let guess = self.scratch.order.len();
-                let index = match self.threads[..known].get(guess) {
+                let index = match self.threads[..met].get(guess) {
                     Some(candidate) if candidate.address == thread => Some(guess),
-                    _ => self.threads[..known].iter().position(|candidate| candidate.address == thread),
+                    _ => self.threads[..met].iter().position(|candidate| candidate.address == thread),
                 };
                 let fetched = index.and_then(|index| {
                     let piece = self.pieces[self.threads[index].pieces.0];
-                    piece.read.then(|| (index, word_at(&self.buffer, piece.at + layout.thread_next)))
+                    piece.read.then(|| (index, word_at(&self.buffer, piece.at + offsets.thread_next)))
                 });
                 let (index, next) = match fetched {
                     Some((index, next)) => {
@@ -180,100 +173,47 @@ impl Reader {
                         (index, next)
                     }
                     None => {
-                        let next = self.memory.word(thread.plus(layout.thread_next as u64))?;
-                        self.threads.push(Known { address: thread, ..Known::default() });
+                        let next = self.memory.word(thread.field(offsets.thread_next))?;
+                        self.threads.push(ThreadCache { address: thread, ..ThreadCache::default() });
                         (self.threads.len() - 1, next)
                     }
                 };
                 self.scratch.order.push((index, holder == thread));
                 thread = Address(next);
             }
-            state = Address(self.root(state.plus(layout.interpreter_next as u64))?);
+            state = Address(self.root(state.field(offsets.interpreter_next))?);
         }
         Ok(head)
     }
 
-    /// A thread that ended may have left its place to another.
+    /// A new thread may have got the memory of one that ended.
     fn forget_if_replaced(&mut self, index: usize) {
-        let layout = &self.interpreter.layout;
+        let offsets = &self.interpreter.offsets;
         let thread = &mut self.threads[index];
         let at = self.pieces[thread.pieces.0].at;
         let field = |offset: usize| word_at(&self.buffer, at + offset);
-        let same = thread.ident == field(layout.thread_ident)
-            && layout.thread_number.is_none_or(|offset| thread.python_number == field(offset));
+        let same = thread.ident == field(offsets.thread_ident)
+            && offsets.thread_number.is_none_or(|offset| thread.python_number == field(offset));
         if !same {
             let (address, pieces) = (thread.address, thread.pieces);
             self.names.remove(&thread.ident);
-            *thread = Known { address, pieces, ..Known::default() };
+            *thread = ThreadCache { address, pieces, ..ThreadCache::default() };
         }
     }
 
-    fn gil_holder(&mut self, gil: GilPlace, state: Address) -> Result<Address, SamplerError> {
+    fn gil_holder(&mut self, gil: Gil, state: Address) -> Result<Address, SamplerError> {
         match gil {
-            GilPlace::None => Ok(Address(0)),
-            GilPlace::Runtime(offset) => self.root(self.interpreter.runtime.plus(offset as u64)).map(Address),
-            GilPlace::Interpreter { lock, holder, locked } => {
-                let lock = Address(self.root(state.plus(lock as u64))?);
+            Gil::None => Ok(Address(0)),
+            Gil::Runtime(offset) => self.root(self.interpreter.runtime.field(offset)).map(Address),
+            Gil::Interpreter { lock, holder, locked } => {
+                let lock = Address(self.root(state.field(lock))?);
                 if lock.is_null() {
                     return Ok(Address(0));
                 }
-                let held = self.root(lock.plus(locked as u64))? as u32 == 1;
-                Ok(Address(if held { self.root(lock.plus(holder as u64))? } else { 0 }))
+                let held = self.root(lock.field(locked))? as u32 == 1;
+                Ok(Address(if held { self.root(lock.field(holder))? } else { 0 }))
             }
         }
-    }
-
-    /// Where a thread keeps the pointer to its innermost frame, as it was fetched; null where it was not.
-    fn frame_root(&self, index: usize) -> Address {
-        let (first, count) = self.threads[index].pieces;
-        let piece = self.pieces.get(first).filter(|piece| count > 0 && piece.read);
-        let at = |piece: &Piece| piece.at + self.interpreter.layout.thread_frame;
-        piece.map_or(Address(0), |piece| Address(word_at(&self.buffer, at(piece))))
-    }
-
-    /// Reads the stack of one thread. Whether it stood still meanwhile is the answer.
-    fn read_stack(&mut self, index: usize) -> Result<bool, SamplerError> {
-        let layout = self.interpreter.layout;
-        let (first, count) = self.threads[index].pieces;
-        let address = self.threads[index].address;
-        let root = self.frame_root(index);
-        let mut outcome = {
-            let view = View { pieces: &self.pieces[first..first + count], buffer: &self.buffer };
-            let raw = &mut self.scratch.raw;
-            read_frames(&self.memory, &layout, address, view, raw)
-        };
-        for attempt in 1..=ATTEMPTS {
-            match outcome {
-                Ok(0) => return Ok(true),
-                Ok(_) => {
-                    // Some frames were read later than others: fine if the thread is still where it was.
-                    let innermost = innermost_frame(&self.memory, &layout, address)?;
-                    let first = self.scratch.raw.first().map_or(Address(0), |frame| frame.address);
-                    if innermost == first {
-                        return Ok(true);
-                    }
-                    if attempt == ATTEMPTS {
-                        return Ok(false);
-                    }
-                }
-                Err(error) if error.is_end() || attempt == ATTEMPTS => return Err(error),
-                Err(_) => {}
-            }
-            // Once more, all in one call, at the places just found.
-            let Scratch { raw, places, spans, pieces, buffer, .. } = &mut self.scratch;
-            guess(&layout, root, raw, places, spans);
-            pieces.clear();
-            pieces.push(Piece { address, length: layout.thread_length(), at: 0, read: false });
-            let mut at = layout.thread_length();
-            for span in spans.iter() {
-                pieces.push(Piece { address: span.start, length: span.length, at, read: false });
-                at += span.length;
-            }
-            buffer.resize(at.max(buffer.len()), 0);
-            self.memory.read_pieces(pieces, buffer)?;
-            outcome = read_frames(&self.memory, &layout, address, View { pieces, buffer }, raw);
-        }
-        Ok(false)
     }
 
     fn sample(
@@ -286,7 +226,7 @@ impl Reader {
     ) -> Result<(), SamplerError> {
         let steady = self.read_stack(index)?;
         let keep_files = self.threads.len() <= FILES_KEPT;
-        let layout = self.interpreter.layout;
+        let offsets = self.interpreter.offsets;
         let root = self.frame_root(index);
         let thread = &mut self.threads[index];
         let raw = &mut self.scratch.raw;
@@ -294,18 +234,17 @@ impl Reader {
         if changed || new_epoch {
             thread.frames.clear();
             for frame in raw.iter() {
-                let (function, line) =
-                    self.codes.resolve(&self.memory, &self.interpreter, frame.code, frame.instruction)?;
+                let (function, line) = self.functions.resolve(&self.memory, &self.interpreter, frame)?;
                 thread.frames.push(Frame { function, line, address: frame.address });
             }
         }
         if changed {
-            let same_places = thread.raw.len() == raw.len()
+            let same_addresses = thread.raw.len() == raw.len()
                 && thread.raw.iter().zip(raw.iter()).all(|(old, new)| old.address == new.address);
             std::mem::swap(&mut thread.raw, raw);
-            if !same_places {
-                let places = &mut self.scratch.places;
-                guess(&layout, root, &thread.raw, places, &mut thread.spans);
+            if !same_addresses {
+                let addresses = &mut self.scratch.addresses;
+                guess(&offsets, root, &thread.raw, addresses, &mut thread.spans);
             }
         }
         let believed = thread.looked.is_some_and(|looked| now.duration_since(looked) < STATE_BELIEVED);
@@ -325,20 +264,23 @@ impl Reader {
         into.frames.clone_from(&thread.frames);
         Ok(())
     }
-}
 
-impl Walker for Reader {
-    fn walk(&mut self, threads: &mut Vec<ThreadSample>) -> Result<Look, SamplerError> {
+    /// Reads all threads with their stacks. `threads` is filled anew; its memory is used again. How many threads could not
+    /// be read, because their stacks changed too fast or were torn, is the answer.
+    ///
+    /// # Errors
+    /// When the process has ended, or its memory could not be read this time.
+    pub fn walk(&mut self, threads: &mut Vec<ThreadSample>) -> Result<u32, SamplerError> {
         let now = Instant::now();
         let new_epoch = now.duration_since(self.epoch) >= EPOCH;
         if new_epoch {
             self.epoch = now;
-            self.codes.next_epoch();
+            self.functions.next_epoch();
         }
         self.fetch()?;
         let state = self.follow()?;
         let order = std::mem::take(&mut self.scratch.order);
-        let mut look = Look::default();
+        let mut failed = 0;
         let mut filled = 0;
         let mut failure = None;
         for &(index, gil) in &order {
@@ -363,23 +305,25 @@ impl Walker for Reader {
                     failure = Some(error);
                     break;
                 }
-                Err(_) => look.failed += 1,
+                Err(_) => failed += 1,
             }
         }
         threads.truncate(filled);
         // Threads that ended are forgotten, and the others put in the order of the list.
         if order.len() != self.threads.len()
-            || order.iter().enumerate().any(|(place, &(index, _))| place != index)
+            || order.iter().enumerate().any(|(position, &(index, _))| position != index)
         {
-            let mut old: Vec<Option<Known>> =
+            let mut old: Vec<Option<ThreadCache>> =
                 std::mem::take(&mut self.threads).into_iter().map(Some).collect();
             self.threads = order.iter().filter_map(|&(index, _)| old[index].take()).collect();
         }
         self.scratch.order = order;
-        failure.map_or(Ok(look), Err)
+        failure.map_or(Ok(failed), Err)
     }
 
-    fn function(&self, id: FunctionId) -> &Function {
-        self.codes.function(id)
+    /// A function that was met.
+    #[must_use]
+    pub fn function(&self, id: FunctionId) -> &Function {
+        self.functions.get(id)
     }
 }

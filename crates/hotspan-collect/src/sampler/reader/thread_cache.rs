@@ -2,15 +2,14 @@
 
 use std::time::Instant;
 
-use super::super::memory::Address;
 use super::super::spans::Span;
 use super::super::state::{StateFiles, ThreadNumber};
 use super::super::{Frame, ThreadState};
-use super::frames::RawFrame;
+use crate::cpython::{Address, RawFrame};
 
 /// A thread met in the walk before.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct ThreadCache {
     pub(super) address: Address,
     pub(super) number: Option<ThreadNumber>,
     pub(super) ident: u64,

@@ -1,8 +1,9 @@
 //! Two words inside objects of the interpreter that no function gives as quickly: the definition of a function of C, and the code
-//! of a frame. Each is tested on real objects before it is used; where the test fails, the interpreter's functions are asked.
+//! of a frame. Each is tested on real objects before it is used; where the test fails, the interpreter's functions are called.
 
 use std::ffi::{CStr, c_void};
 
+use crate::cpython::{PYTHON_3_10, PYTHON_3_11};
 use crate::interpreter::{Interpreter, MethodDefinition, Object, Owned, Ptr, type_of};
 
 /// Where a frame object has its code; only where the test of it succeeded.
@@ -17,7 +18,7 @@ pub(super) enum CodeAt {
 impl CodeAt {
     #[inline]
     unsafe fn read(self, frame: Ptr) -> Ptr {
-        // SAFETY: the caller has a live frame of a version with this layout.
+        // SAFETY: the caller has a live frame of a version with these offsets.
         unsafe {
             match self {
                 Self::Frame(at) => frame.byte_add(at).cast::<Ptr>().read(),
@@ -31,7 +32,7 @@ impl CodeAt {
 
 impl Interpreter {
     /// All headers since 3.0 put the pointer to the definition after the two words of every object. That is tried on
-    /// functions whose C function and name are known otherwise, and not used when it does not hold.
+    /// functions whose C function and name are found otherwise, and not used when it does not hold.
     pub(super) unsafe fn find_definition(&self) -> Option<usize> {
         let at = size_of::<Object>();
         // SAFETY: the GIL is held; all objects read are live and larger than the word read.
@@ -48,7 +49,7 @@ impl Interpreter {
                 }
                 let same = (*definition)
                     .function
-                    .is_some_and(|known| known as *mut c_void == (self.c_function)(function.0));
+                    .is_some_and(|defined| defined as *mut c_void == (self.c_function)(function.0));
                 if !same || CStr::from_ptr((*definition).name) != name {
                     return None;
                 }
@@ -57,14 +58,13 @@ impl Interpreter {
         Some(at)
     }
 
-    /// The versions that report calls with a frame object keep its code at places of their own. What they should be is tried
-    /// on the frames that run, and not used when it does not hold.
+    /// The versions that report calls with a frame object keep its code each at an offset of its own, which is tried on the
+    /// frames that run, and not used when it does not hold.
     pub(super) unsafe fn find_code(&self) -> Option<CodeAt> {
-        const WORD: usize = size_of::<usize>();
-        let at = size_of::<Object>() + WORD;
-        let place = match self.minor_version() {
-            10 => CodeAt::Frame(at),
-            11 => CodeAt::Inner(at, 4 * WORD),
+        let code_at = match self.minor_version() {
+            10 => CodeAt::Frame(PYTHON_3_10.frame_code),
+            // The interpreter's frame comes after the frame object of the caller.
+            11 => CodeAt::Inner(size_of::<Object>() + size_of::<Ptr>(), PYTHON_3_11.frame_code),
             _ => return None,
         };
         // SAFETY: the GIL is held; the frame is live, and larger than what is read of it in these versions.
@@ -74,7 +74,7 @@ impl Interpreter {
                 return None;
             }
             let code = Owned::new(self, (self.frame_code)(frame))?;
-            (place.read(frame) == code.0).then_some(place)
+            (code_at.read(frame) == code.0).then_some(code_at)
         }
     }
 
@@ -84,10 +84,10 @@ impl Interpreter {
     /// The GIL is held and `frame` is a live frame object.
     #[inline]
     pub(crate) unsafe fn code_of(&self, frame: Ptr) -> Ptr {
-        // SAFETY: the caller says so; that the place is right was tested. The frame keeps its code.
+        // SAFETY: the caller says so; that the offset is right was tested. The frame keeps its code.
         unsafe {
-            if let Some(place) = self.code_at {
-                return place.read(frame);
+            if let Some(code_at) = self.code_at {
+                return code_at.read(frame);
             }
             let code = (self.frame_code)(frame);
             (self.dec_ref)(code);
