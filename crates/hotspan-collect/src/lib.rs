@@ -9,6 +9,8 @@
 //!
 //! All unsafe code of the collectors is in this crate.
 
+#![expect(unsafe_code, reason = "collectors share memory with other threads, C++, CUPTI and Python")]
+
 pub mod agent;
 pub mod buffer;
 pub mod calls;
