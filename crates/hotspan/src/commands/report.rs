@@ -9,10 +9,9 @@ use hotspan_store::Trace;
 use serde_json::{Map, Value, json};
 
 use crate::commands::report_html;
-use crate::commands::run::spool;
 use crate::error::CommandError;
 use crate::present::Style;
-use crate::{files, present};
+use crate::{files, present, run_folder};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -82,7 +81,7 @@ fn open(path: &Path) -> Result<Trace, CommandError> {
     if !path.is_dir() {
         return files::open(path);
     }
-    if let Some(trace) = spool::open(path) {
+    if let Some(trace) = run_folder::open(path) {
         return Ok(trace);
     }
     let mut traces = Vec::new();
