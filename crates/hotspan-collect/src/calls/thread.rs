@@ -3,8 +3,6 @@
 //! Entering costs a look at the function called last from the same place, or one probe of a table; leaving costs none. After
 //! every pair of caller and callee has been seen once, nothing is allocated.
 
-use std::sync::atomic::AtomicUsize;
-
 use crate::calls::edges::Edges;
 pub(crate) use crate::calls::edges::{FunctionId, Key};
 use crate::clock::{self, Ticks};
@@ -60,8 +58,6 @@ pub(crate) struct CallSpan {
 /// What a thread has done; its own thread writes it, with the GIL.
 #[derive(Debug)]
 pub(crate) struct ThreadCalls {
-    /// The thread it belongs to; 0: none. Others look at it.
-    pub(crate) thread: AtomicUsize,
     /// Which session the rest belongs to; 0: none.
     pub(crate) session: u64,
     /// Events need their key and the time, and nothing else: none of what follows is wanted.
@@ -87,7 +83,6 @@ pub(crate) struct ThreadCalls {
 impl ThreadCalls {
     pub(crate) fn new(session: u64, os_thread: i64, room: usize) -> Self {
         Self {
-            thread: AtomicUsize::new(0),
             session,
             plain: room == 0,
             busy: false,
@@ -103,13 +98,6 @@ impl ThreadCalls {
             room,
             dropped: 0,
         }
-    }
-
-    /// Begins anew; it stays the same thread's.
-    pub(crate) fn renew(&mut self, other: Self) {
-        let thread = std::mem::take(self.thread.get_mut());
-        *self = other;
-        *self.thread.get_mut() = thread;
     }
 
     /// Says what the session wants of events beside the usual.

@@ -13,7 +13,7 @@ use crate::calls::CallsError;
 use crate::calls::events::WANTS_SITES;
 use crate::calls::functions::{Functions, Kind};
 use crate::calls::thread::{CallSpan, FunctionId, Key, Sums, ThreadCalls};
-use crate::calls::threads::{ACTIVE, ENDS_IN_CHILDREN, PREPARED, THREADS, in_child, lock, own_state};
+use crate::calls::threads::{ACTIVE, ENDS_IN_CHILDREN, PREPARED, THREADS, in_child, lock, own_calls};
 use crate::calls::{monitoring, set_profile};
 use crate::clock::{self, Calibration, ClockStart, Ticks};
 use crate::interpreter::{Interpreter, Owned, Ptr};
@@ -236,15 +236,15 @@ impl Tracer {
         let session = self.session.load(Ordering::Acquire);
         // In a forked child the other threads are gone, and what they did is the parent's.
         let forked = self.process.load(Ordering::Relaxed) != u64::from(std::process::id());
-        let mine = own_state();
+        let mine = own_calls();
         let (Some(threads), Some(mut totals)) = (lock(&THREADS), lock(&self.totals)) else { return };
-        for known in threads.iter().filter(|known| !forked || known.0 == mine) {
-            // SAFETY: threads that end leave the list first, under the same lock; those that run do not hold the GIL,
-            // and touch their state only with it.
-            let state = unsafe { &mut *known.0 };
-            if state.session == session {
-                totals.take(state, now);
-                state.renew(ThreadCalls::new(0, state.os_thread, 0));
+        for thread in threads.iter().filter(|thread| !forked || thread.calls() == mine) {
+            // SAFETY: the GIL and the lock are both held: the thread uses its calls with the GIL only, and leaves the list
+            // under the lock before it ends.
+            let calls = unsafe { &mut *thread.calls() };
+            if calls.session == session {
+                totals.take(calls, now);
+                *calls = ThreadCalls::new(0, calls.os_thread, 0);
             }
         }
     }
@@ -281,7 +281,7 @@ impl Tracer {
         // SAFETY: the timer is ours; its events are not the program's.
         unsafe {
             self.python.aside(|| {
-                let mine = own_state();
+                let mine = own_calls();
                 let was_busy = !mine.is_null() && (*mine).set_busy(true);
                 let value = Owned::new(self.python, (self.python.call_object)(timer.function, null_mut()));
                 let number = value.map_or(0.0, |value| (self.python.as_double)(value.0));
