@@ -81,7 +81,7 @@ impl Source for Device {
 
     fn record(&mut self, turn: Turn, _builder: &mut TraceBuilder) {
         if let Some(session) = &mut self.lock().session {
-            session.toggle(turn.is_time && turn.is_place);
+            session.toggle(turn.is_time && turn.is_in_range);
         }
     }
 }

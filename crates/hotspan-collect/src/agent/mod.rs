@@ -77,11 +77,11 @@ pub struct Turn {
     /// It is the time that was asked for.
     pub is_time: bool,
     /// The program is where it should be recorded. Sources that are told so at once, by others, need not wait for this.
-    pub is_place: bool,
+    pub is_in_range: bool,
 }
 
 impl Turn {
-    const ON: Self = Self { is_time: true, is_place: true };
+    const ON: Self = Self { is_time: true, is_in_range: true };
 }
 
 /// The running agent of this process.
@@ -255,7 +255,7 @@ impl Shared {
                 builder.metadata.set(&key, &json);
             }
             let ending = state.ending;
-            let turn = Turn { is_time: plan.is_time(clock::unix_now()), is_place: state.wanted };
+            let turn = Turn { is_time: plan.is_time(clock::unix_now()), is_in_range: state.wanted };
             // Sources may wait for Python's lock: nobody may wait for ours meanwhile.
             let mut sources = std::mem::take(&mut state.sources);
             drop(state);
@@ -315,7 +315,7 @@ fn block_signals() {
     }
 }
 
-/// Says something on stderr, for the program has no other place for it.
+/// Says something on stderr, for the program has no other way to say it.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "hotspan: {text}");
 }

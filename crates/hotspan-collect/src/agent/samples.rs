@@ -80,7 +80,7 @@ impl Source for Samples {
     }
 
     fn record(&mut self, turn: Turn, builder: &mut TraceBuilder) {
-        if !turn.is_time || !turn.is_place {
+        if !turn.is_time || !turn.is_in_range {
             self.stop(builder);
         } else if self.with(|recorder| recorder.is_none()) {
             // Another sampler may have begun meanwhile; then it has the threads.

@@ -80,7 +80,7 @@ pub(crate) unsafe fn called_from(site: impl FnOnce() -> Site) {
     }
 }
 
-/// A call begins. The short way is part of the callback, where the kind of callee is known; all else is out of its way.
+/// A call begins. The short way is part of the callback, where the kind of callee is fixed; all else is out of its way.
 ///
 /// # Safety
 /// The GIL is held; the objects are live.
@@ -215,8 +215,7 @@ unsafe fn learn(
                     && let Some(module) = module_of(python, frame)
                 {
                     let key = module.0 as Key;
-                    let known = find(key);
-                    let id = known.unwrap_or_else(|| {
+                    let id = find(key).unwrap_or_else(|| {
                         let class =
                             text_attribute(python, type_of(module.0), c"__name__").unwrap_or_default();
                         add(key, Kind::Module { class, number: 0 }, module.into_raw())

@@ -43,7 +43,7 @@ pub(crate) struct Functions {
 // SAFETY: the objects are only touched with the GIL held.
 unsafe impl Send for Functions {}
 
-/// Name and place of a function, as pstats shows it.
+/// Name, file and line of a function, as pstats shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Label {
     pub(crate) file: String,

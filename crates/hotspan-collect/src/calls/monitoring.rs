@@ -44,10 +44,10 @@ unsafe fn callback(python: &'static Interpreter, event: &Event, kept: &AtomicUsi
     }
 }
 
-/// The bits of an argument count that count; the first says that the place before the arguments is free.
+/// The bits of an argument count that count; the first says that the slot before the arguments is free.
 const COUNT: usize = usize::MAX >> 1;
 
-/// What stands in the place of a first argument that there is not.
+/// What is passed for a first argument that there is not.
 static MISSING: AtomicUsize = AtomicUsize::new(0);
 
 /// The tool id in use.

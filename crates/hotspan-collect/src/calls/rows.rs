@@ -45,7 +45,7 @@ pub struct CalledFunction {
 pub struct CallTable {
     /// Functions, in order of their first call.
     pub functions: Vec<CalledFunction>,
-    /// Calls by caller and callee, which are places in `functions`.
+    /// Calls by caller and callee, which are indices into `functions`.
     pub edges: Vec<(usize, usize, CallSums)>,
 }
 
@@ -84,7 +84,7 @@ impl Tracer {
             return CallTable::default();
         };
         let mut table = CallTable::default();
-        let mut places: HashMap<FunctionId, usize> = HashMap::new();
+        let mut indices: HashMap<FunctionId, usize> = HashMap::new();
         for index in 0..functions.len() {
             let id = FunctionId(index as u32);
             let (Some(function), Some(found)) = (functions.get(id), totals.functions.get(&id)) else {
@@ -92,7 +92,7 @@ impl Tracer {
             };
             // SAFETY: the GIL is held. Attributes of code objects run no Python code, so that the locks are safe to hold.
             let label = unsafe { function.label(self.python) };
-            places.insert(id, table.functions.len());
+            indices.insert(id, table.functions.len());
             table.functions.push(CalledFunction {
                 file: label.file,
                 first_line: label.first_line,
@@ -106,7 +106,7 @@ impl Tracer {
             .edges
             .iter()
             .filter_map(|((caller, callee), found)| {
-                Some((*places.get(caller)?, *places.get(callee)?, sums(found)))
+                Some((*indices.get(caller)?, *indices.get(callee)?, sums(found)))
             })
             .collect();
         edges.sort_unstable_by_key(|&(caller, callee, _)| (caller, callee));
@@ -196,7 +196,7 @@ impl SpanTable {
 }
 
 impl CallTable {
-    /// Adds the sums to a trace. Functions that share name and place share rows.
+    /// Adds the sums to a trace. Functions that share name and file share rows.
     pub fn write(&self, builder: &mut TraceBuilder) {
         let frames: Vec<FrameId> = self
             .functions
@@ -208,7 +208,7 @@ impl CallTable {
             })
             .collect();
         let mut rows: Vec<CallRow> = Vec::new();
-        let mut places: HashMap<(FrameId, FrameId), usize> = HashMap::new();
+        let mut indices: HashMap<(FrameId, FrameId), usize> = HashMap::new();
         let all = self
             .functions
             .iter()
@@ -216,13 +216,13 @@ impl CallTable {
             .map(|(function, &callee)| (FrameId::NONE, callee, function.sums));
         let edges = self.edges.iter().map(|&(caller, callee, sums)| (frames[caller], frames[callee], sums));
         for (caller, callee, sums) in all.chain(edges) {
-            let place = *places.entry((caller, callee)).or_insert_with(|| {
+            let index = *indices.entry((caller, callee)).or_insert_with(|| {
                 let (calls, primitive_calls) = (0, 0);
                 let (self_time, total_time) = (Duration(0), Duration(0));
                 rows.push(CallRow { caller, callee, calls, primitive_calls, self_time, total_time });
                 rows.len() - 1
             });
-            let row = &mut rows[place];
+            let row = &mut rows[index];
             row.calls += sums.calls;
             row.primitive_calls += sums.calls - sums.recursive;
             row.self_time.0 += sums.own.0;

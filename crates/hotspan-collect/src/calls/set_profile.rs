@@ -21,7 +21,7 @@ const C_CALL: c_int = 4;
 const C_EXCEPTION: c_int = 5;
 const C_RETURN: c_int = 6;
 
-/// Set on every new thread by `threading`; its first event puts [`on_event`] in its place.
+/// Set on every new thread by `threading`; its first event replaces it by [`on_event`].
 static HOOK: MethodDefinition = MethodDefinition::fast(c"hotspan_hook", hook);
 
 /// The definitions of the functions that start threads.
@@ -55,10 +55,10 @@ pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Resu
             return Err(CallsError::NoEvents);
         }
         set_on_new_threads(python);
-        for (name, place) in [c"start_new_thread", c"start_new"].into_iter().zip(&STARTERS) {
+        for (name, starter) in [c"start_new_thread", c"start_new"].into_iter().zip(&STARTERS) {
             let function =
                 attribute(python, c"_thread", name).filter(|function| python.is_c_function(function.0));
-            place.store(function.map_or(0, |function| python.definition(function.0)), Ordering::Relaxed);
+            starter.store(function.map_or(0, |function| python.definition(function.0)), Ordering::Relaxed);
         }
         NEWEST.store(0, Ordering::Relaxed);
         set_on_all(python, Some(on_event));
@@ -105,9 +105,9 @@ unsafe fn set_on_all(python: &'static Interpreter, function: Option<ProfileFunct
         ) {
             // The newest is the first.
             let mut thread = first(interpreter());
-            let known = NEWEST.load(Ordering::Relaxed);
-            let newest = if thread.is_null() { known } else { number(thread) };
-            while !thread.is_null() && number(thread) > known {
+            let before = NEWEST.load(Ordering::Relaxed);
+            let newest = if thread.is_null() { before } else { number(thread) };
+            while !thread.is_null() && number(thread) > before {
                 if set(thread, function, null_mut()) < 0 {
                     (python.clear_error)();
                 }

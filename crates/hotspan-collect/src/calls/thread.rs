@@ -1,6 +1,6 @@
 //! What one thread keeps while calls are traced: the functions it is in, and sums over those it has left.
 //!
-//! Entering costs a look at the function called last from the same place, or one probe of a table; leaving costs none. After
+//! Entering costs a look at the function called last by the same caller, or one probe of a table; leaving costs none. After
 //! every pair of caller and callee has been seen once, nothing is allocated.
 
 use crate::calls::edges::Edges;
@@ -39,8 +39,8 @@ impl Sums {
     }
 }
 
-/// Where in its caller a call is made: a line, or where only that is known the complement of the instruction's offset in the
-/// caller's code; 0: not known.
+/// Where in its caller a call is made: a line, or where only that is told the complement of the instruction's offset in the
+/// caller's code; 0: not told.
 pub(crate) type Site = i32;
 
 /// One call as a span; spans are in order of their starts.
@@ -209,8 +209,8 @@ impl ThreadCalls {
 
     #[cold]
     fn unwind(&mut self, now: Ticks, leaves_as: Key) {
-        if let Some(place) = self.stack.iter().rposition(|open| open.leaves_as == leaves_as) {
-            while self.stack.len() > place {
+        if let Some(index) = self.stack.iter().rposition(|open| open.leaves_as == leaves_as) {
+            while self.stack.len() > index {
                 self.pop(now);
             }
         }

@@ -70,7 +70,7 @@ impl Totals {
     }
 }
 
-/// A timer of the caller's, in place of the clock.
+/// A timer of the caller's, instead of the clock.
 #[derive(Debug)]
 pub(crate) struct Timer {
     function: Ptr,
@@ -112,7 +112,7 @@ impl Tracer {
     /// A tracer that has seen nothing. The GIL is held.
     ///
     /// # Errors
-    /// When there is no interpreter, or one that is not known.
+    /// When there is no interpreter, or one of an unknown version.
     pub fn new() -> Result<Self, CallsError> {
         let python = Interpreter::get().ok_or(CallsError::NoInterpreter)?;
         Ok(Self {

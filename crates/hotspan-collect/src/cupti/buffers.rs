@@ -60,7 +60,7 @@ struct Filled {
 
 /// What the callbacks and the worker share.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct BufferDecoder {
     functions: Functions,
     calls: Arc<Calls>,
     /// Bytes of decoded records at most.
@@ -80,7 +80,7 @@ struct State {
     is_closed: bool,
 }
 
-static RUNNING: Mutex<Option<Arc<Reader>>> = Mutex::new(None);
+static RUNNING: Mutex<Option<Arc<BufferDecoder>>> = Mutex::new(None);
 static KEPT: Mutex<Vec<Buffer>> = Mutex::new(Vec::new());
 /// Buffers that CUPTI or a queue has.
 static LENT: AtomicUsize = AtomicUsize::new(0);
@@ -95,8 +95,8 @@ pub(crate) extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, max_r
     let running = lock(&RUNNING).clone();
     let is_free = LENT.load(Ordering::Relaxed) < MOST_BUFFERS;
     let lent = if running.is_some() && is_free { lock(&KEPT).pop().or_else(Buffer::new) } else { None };
-    if let (None, Some(reader)) = (&lent, &running) {
-        reader.refused.fetch_add(1, Ordering::Relaxed);
+    if let (None, Some(decoder)) = (&lent, &running) {
+        decoder.refused.fetch_add(1, Ordering::Relaxed);
     }
     let (base, bytes) = match lent {
         Some(lent) => {
@@ -131,10 +131,10 @@ pub(crate) extern "C" fn completed(
     }
     let buffer = Buffer(buffer);
     match lock(&RUNNING).clone() {
-        Some(reader) => {
-            reader.count_dropped(context, stream);
-            lock(&reader.state).waiting.push(Filled { buffer, valid });
-            reader.changed.notify_all();
+        Some(decoder) => {
+            decoder.count_dropped(context, stream);
+            lock(&decoder.state).waiting.push(Filled { buffer, valid });
+            decoder.changed.notify_all();
         }
         None => put_away(buffer),
     }
@@ -160,14 +160,14 @@ fn make_ready() {
     }
 }
 
-impl Reader {
+impl BufferDecoder {
     /// Begins to lend buffers and to read those that come back.
     pub(crate) fn start(
         functions: Functions,
         calls: Arc<Calls>,
         limit: usize,
     ) -> Result<(Arc<Self>, JoinHandle<()>), std::io::Error> {
-        let reader = Arc::new(Self {
+        let decoder = Arc::new(Self {
             functions,
             calls,
             limit,
@@ -177,13 +177,13 @@ impl Reader {
             dropped: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         });
-        let worker = Arc::clone(&reader);
+        let worker = Arc::clone(&decoder);
         let thread = std::thread::Builder::new().name("hotspan-device".to_owned()).spawn(move || {
             let _own = own_threads::enter();
             worker.read_until_closed();
         })?;
-        *lock(&RUNNING) = Some(Arc::clone(&reader));
-        Ok((reader, thread))
+        *lock(&RUNNING) = Some(Arc::clone(&decoder));
+        Ok((decoder, thread))
     }
 
     fn read_until_closed(&self) {
@@ -217,9 +217,9 @@ impl Reader {
     }
 
     /// Hands out what has settled: see [`Records::take_settled`].
-    pub(crate) fn take(&self, known: &mut u32) -> Delivered {
+    pub(crate) fn take(&self, newest: &mut u32) -> Delivered {
         Delivered {
-            records: lock(&self.records).take_settled(known),
+            records: lock(&self.records).take_settled(newest),
             dropped: self.dropped.swap(0, Ordering::Relaxed),
             refused: self.refused.swap(0, Ordering::Relaxed),
             outstanding: 0,

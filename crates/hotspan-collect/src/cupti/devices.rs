@@ -114,12 +114,12 @@ impl Devices {
             let mut text = [0_u8; 256];
             let mut bytes = 0;
             // SAFETY: places for the answers, of the size given.
-            let known = unsafe {
+            let answered = unsafe {
                 device(&raw mut handle, id) == 0
                     && name(text.as_mut_ptr().cast(), text.len() as c_int - 1, handle) == 0
                     && memory(&raw mut bytes, handle) == 0
             };
-            if !known {
+            if !answered {
                 continue;
             }
             let ask = |which: i32| {

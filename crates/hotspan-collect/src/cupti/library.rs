@@ -140,7 +140,7 @@ pub(crate) fn loaded_libraries(prefix: &str) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for path in maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..])) {
         let name = Path::new(path).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        if name.starts_with(prefix) && !paths.iter().any(|known| known == path) {
+        if name.starts_with(prefix) && !paths.iter().any(|earlier| earlier == path) {
             paths.push(path.to_owned());
         }
     }

@@ -92,12 +92,12 @@ pub(crate) struct Records {
 
 impl Records {
     /// Takes what was complete when this was asked last: a call and the work it launches come apart, so whatever is new
-    /// waits for one more round. `known` is the largest correlation so far.
-    pub(crate) fn take_settled(&mut self, known: &mut u32) -> Self {
-        let settled = *known;
+    /// waits for one more round. `newest` is the largest correlation so far.
+    pub(crate) fn take_settled(&mut self, newest: &mut u32) -> Self {
+        let settled = *newest;
         let works = self.work.iter().map(|work| work.correlation);
-        let newest = works.chain(self.calls.iter().map(|call| call.correlation)).max();
-        *known = newest.unwrap_or(0).max(settled);
+        let calls = self.calls.iter().map(|call| call.correlation);
+        *newest = works.chain(calls).max().unwrap_or(0).max(settled);
         let is_settled = |correlation: u32| correlation <= settled;
         let mut taken = Self {
             work: self.work.extract_if(.., |work| is_settled(work.correlation)).collect(),

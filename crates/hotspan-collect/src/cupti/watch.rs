@@ -1,4 +1,4 @@
-//! Calls into the runtime and the driver as CUPTI's callbacks see them, in place of CUPTI's records of them.
+//! Calls into the runtime and the driver as CUPTI's callbacks see them, instead of CUPTI's records of them.
 //!
 //! Records come by kind: with one on, CUPTI steps into every call of the program, also into those that it then leaves out,
 //! and a training step makes eight calls for each kernel. On an H200 that made a step of ResNet-50 a fifth slower. Callbacks
@@ -14,7 +14,7 @@ use crate::cupti::abi::{CallbackData, CuptiResult, DOMAIN_DRIVER, DOMAIN_RUNTIME
 use crate::cupti::calls::Calls;
 use crate::cupti::records::Call;
 
-/// Calls are kept in pieces of this many, so that none waits while all are copied to a larger place.
+/// Calls are kept in pieces of this many, so that none waits while all are copied to a larger one.
 const PIECE: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -42,12 +42,12 @@ thread_local! {
 }
 
 fn this_thread() -> u32 {
-    THREAD.with(|known| {
-        if known.get() == 0 {
+    THREAD.with(|number| {
+        if number.get() == 0 {
             // SAFETY: takes nothing and cannot fail.
-            known.set(unsafe { libc::gettid() }.unsigned_abs());
+            number.set(unsafe { libc::gettid() }.unsigned_abs());
         }
-        known.get()
+        number.get()
     })
 }
 

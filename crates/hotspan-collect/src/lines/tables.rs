@@ -178,7 +178,7 @@ impl Registry {
     pub(crate) fn add(&mut self, code: *mut Object, first_line: u32, table: Rc<LineTable>) -> bool {
         let key = code as usize;
         let (mut tables, running, new) = match self.codes.get(&key) {
-            Some(known) => (known.tables.clone(), known.running.get(), false),
+            Some(earlier) => (earlier.tables.clone(), earlier.running.get(), false),
             None => (Vec::new(), 0, true),
         };
         tables.push(table);

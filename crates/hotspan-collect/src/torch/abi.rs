@@ -174,10 +174,10 @@ pub(crate) mod input {
     pub(crate) const FLAG: u8 = 1;
 }
 
-/// Words of the shim's memory of names and inputs.
-const KNOWN_WORDS: usize = 2 + 1024 * 2 + 512 * 2 + 512 * 2;
+/// Words of the shim's tables of names and inputs.
+const TABLE_WORDS: usize = 2 + 1024 * 2 + 512 * 2 + 512 * 2;
 
-/// `HotspanThread`. What it knows is the shim's; Rust only clears it.
+/// `HotspanThread`. The tables are the shim's; Rust only clears them.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Thread {
@@ -188,7 +188,7 @@ pub(crate) struct Thread {
     pub(crate) inputs_dropped: u64,
     pub(crate) name_count: u32,
     pub(crate) inputs_count: u32,
-    pub(crate) known: [u64; KNOWN_WORDS],
+    pub(crate) tables: [u64; TABLE_WORDS],
 }
 
 impl Thread {
@@ -201,7 +201,7 @@ impl Thread {
         inputs_dropped: 0,
         name_count: 0,
         inputs_count: 0,
-        known: [0; KNOWN_WORDS],
+        tables: [0; TABLE_WORDS],
     };
 }
 

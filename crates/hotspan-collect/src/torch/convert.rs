@@ -1,8 +1,8 @@
-//! Records as a trace: the spans, instants, arrows, names and metadata of an export of torch.profiler.
+//! Records as a trace: the spans, instants, flows, names and metadata of an export of torch.profiler.
 
-mod arrows;
 mod blocks;
 mod describe;
+mod flows;
 mod rows;
 mod stream;
 
@@ -18,8 +18,8 @@ use crate::torch::marks::push_mark;
 use crate::torch::session::{AddedSpan, Options, Recording};
 use crate::torch::threads::ThreadRecording;
 
-use arrows::Arrows;
 use blocks::Blocks;
+use flows::Flows;
 pub use stream::Stream;
 
 /// Kineto counts time from the start of a period of this many seconds, so that microseconds keep their fractions in
@@ -39,7 +39,7 @@ struct Converter {
     instant: CategoryId,
     memory: StringId,
     out_of_memory: StringId,
-    arrows: Arrows,
+    flows: Flows,
     /// For device work to find who launched it; `None` when there is none.
     host: Option<HostSpans>,
     /// Of the four combinations of an operator's keys, once they have been seen.
@@ -100,7 +100,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
         push_mark(&mut converter.builder, number, os_thread, time, &mark);
     }
     converter.calls(process, calls);
-    converter.arrows.settle(&mut converter.builder, i64::MAX);
+    converter.flows.settle(&mut converter.builder, i64::MAX);
     converter.window(started, stopped);
     let Converter { mut builder, unfinished, host, .. } = converter;
     if let (Some(device), Some(mut host)) = (device, host) {
@@ -128,7 +128,7 @@ impl Converter {
             base: 0,
             stopped: Ticks(0),
             overload_names: options.overload_names,
-            arrows: Arrows::default(),
+            flows: Flows::default(),
             host: None,
             layouts: [None; 4],
             index: 0,

@@ -61,7 +61,7 @@ pub struct Recording {
     pub(crate) process: u32,
     pub(crate) threads: Vec<ThreadRecording>,
     pub(crate) added: Vec<AddedSpan>,
-    /// What was known about tensors: when, on which thread, what.
+    /// What was said about tensors: when, on which thread, what.
     pub(crate) marks: Vec<(Ticks, i64, Mark)>,
     pub(crate) calls: SpanTable,
     /// Whether memory was not recorded to the end.
@@ -227,7 +227,7 @@ impl Drop for Session {
 }
 
 impl Recording {
-    /// Adds what was known about tensors while it ran: when, on which thread of the system, what.
+    /// Adds what was said about tensors while it ran: when, on which thread of the system, what.
     #[must_use]
     pub fn with_marks(mut self, marks: impl IntoIterator<Item = (Ticks, i64, Mark)>) -> Self {
         self.marks.extend(marks);

@@ -104,15 +104,15 @@ static NEXT_THREAD: AtomicU64 = AtomicU64::new(1);
 pub(crate) static SINK: abi::Sink = abi::Sink { attach, grow, detach };
 
 fn registry() -> &'static Registry {
-    let mut known = REGISTRY.load(Ordering::Acquire);
-    if known.is_null() {
+    let mut current = REGISTRY.load(Ordering::Acquire);
+    if current.is_null() {
         let new = Box::into_raw(Box::new(Registry {
             threads: Mutex::new(Vec::new()),
             session: AtomicU64::new(0),
             bytes_left: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
         }));
-        known = match REGISTRY.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
+        current = match REGISTRY.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {
                 // SAFETY: made above and shown to nobody.
@@ -122,7 +122,7 @@ fn registry() -> &'static Registry {
         };
     }
     // SAFETY: registries are never freed.
-    unsafe { &*known }
+    unsafe { &*current }
 }
 
 /// A lock that a panic elsewhere does not take away: the data is consistent after every statement that changes it.
@@ -298,7 +298,7 @@ extern "C" fn attach(session: u64, torch_thread: u64) -> *mut abi::Thread {
         // SAFETY: only this function touches the cell, on its own thread, and it does not call itself.
         let mine = unsafe { &mut *mine.get() };
         match mine {
-            Some((known, buffer)) if std::ptr::eq(*known, registry) => buffer.clone(),
+            Some((of, buffer)) if std::ptr::eq(*of, registry) => buffer.clone(),
             _ => {
                 let buffer = Arc::new(ThreadBuffer::new(torch_thread));
                 lock(&registry.threads).push(buffer.clone());
@@ -377,7 +377,7 @@ extern "C" fn detach(thread: *mut abi::Thread) {
     let registry = registry();
     // A buffer that this registry does not know is a forked child's inheritance.
     let mut threads = lock(&registry.threads);
-    let Some(index) = threads.iter().position(|known| std::ptr::eq(known.shared.get(), thread)) else {
+    let Some(index) = threads.iter().position(|buffer| std::ptr::eq(buffer.shared.get(), thread)) else {
         return;
     };
     let buffer = threads[index].clone();
