@@ -25,6 +25,7 @@ mod host_spans;
 mod interpreter;
 pub mod launch;
 pub mod lines;
+mod locks;
 pub mod native;
 mod own_file;
 mod own_threads;

@@ -1,12 +1,13 @@
 //! Torch operators as a source of the agent.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hotspan_store::TraceBuilder;
 
 use crate::agent::{Source, Turn};
 use crate::calls::SpanTable;
+use crate::locks::lock;
 use crate::torch::{Session, Stream};
 
 /// What one recorded operator costs the program, about: measured with `make bench` as overhead per operator.
@@ -68,7 +69,7 @@ impl Operators {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.state))
     }
 
     /// Ends the session, so that another one can record.

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::calls::functions::{Kind, describe_builtin};
 use crate::calls::thread::{FunctionId, Key, Open, Site, ThreadCalls};
-use crate::calls::threads::{last_thread, lock, this_thread};
+use crate::calls::threads::{last_thread, this_thread};
 use crate::calls::tracer::{Tracer, running};
 use crate::clock::{self, Ticks};
 use crate::interpreter::{Interpreter, Owned, Ptr, text_attribute, type_of};
+use crate::locks::lock_unless_forked as lock;
 
 /// What the callee of an event is.
 #[derive(Clone, Copy)]

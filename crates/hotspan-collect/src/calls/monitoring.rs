@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::CallsError;
 use crate::calls::events::{Callee, called_from, entered, left};
-use crate::calls::threads::lock;
 use crate::interpreter::{Interpreter, Owned, Ptr, VectorFunction, type_of};
+use crate::locks::lock_unless_forked as lock;
 
 /// Tool ids to try: first those that are nobody's by custom.
 const TOOL_IDS: [c_long; 6] = [3, 4, 2, 1, 0, 5];

@@ -5,10 +5,10 @@ use hotspan_store::{CallRow, Duration, FrameId, FrameKind, FrameRow, Ident, Time
 
 use crate::calls::functions::Function;
 use crate::calls::thread::{CallSpan, FunctionId, Site, Sums};
-use crate::calls::threads::lock;
 use crate::calls::tracer::{ThreadSpans, Tracer};
 use crate::clock::Ticks;
 use crate::interpreter::Ptr;
+use crate::locks::lock_unless_forked as lock;
 
 /// Calls added up, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::calls::CallsError;
 use crate::calls::events::{Callee, called_from, entered, left, left_code};
-use crate::calls::threads::lock;
 use crate::interpreter::{Interpreter, MethodDefinition, Owned, ProfileFunction, Ptr};
+use crate::locks::lock_unless_forked as lock;
 
 const CALL: c_int = 0;
 const RETURN: c_int = 3;

@@ -15,12 +15,13 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{from_ref, null_mut};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::calls::thread::ThreadCalls;
 use crate::calls::tracer::running;
 use crate::clock;
+use crate::locks::lock_unless_forked as lock;
 
 /// The running session, 0 for none.
 pub(crate) static ACTIVE: AtomicU64 = AtomicU64::new(0);
@@ -63,18 +64,6 @@ thread_local! {
     static CURRENT: Cell<Option<&'static ThreadState>> = const { Cell::new(None) };
     static ENDED: Cell<bool> = const { Cell::new(false) };
     static AT_END: AtEnd = const { AtEnd };
-}
-
-/// Locks without waiting for ever: a lock that cannot be had was held by another thread when this process was forked off.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    for _ in 0..100_000 {
-        match mutex.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-        }
-    }
-    None
 }
 
 /// A number that no other running thread has, without a call. Never 0.

@@ -13,10 +13,11 @@ use crate::calls::CallsError;
 use crate::calls::events::WANTS_SITES;
 use crate::calls::functions::{Functions, Kind};
 use crate::calls::thread::{CallSpan, FunctionId, Key, Sums, ThreadCalls};
-use crate::calls::threads::{ACTIVE, ENDS_IN_CHILDREN, PREPARED, THREADS, in_child, lock, own_calls};
+use crate::calls::threads::{ACTIVE, ENDS_IN_CHILDREN, PREPARED, THREADS, in_child, own_calls};
 use crate::calls::{monitoring, set_profile};
 use crate::clock::{self, Calibration, ClockStart, Ticks};
 use crate::interpreter::{Interpreter, Owned, Ptr};
+use crate::locks::lock_unless_forked as lock;
 
 /// What to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

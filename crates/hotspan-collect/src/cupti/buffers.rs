@@ -6,12 +6,13 @@
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::cupti::abi::{CuptiResult, Functions};
 use crate::cupti::calls::Calls;
 use crate::cupti::records::{Call, Records};
+use crate::locks::lock;
 use crate::own_threads;
 
 /// Bytes of one buffer: ten thousand kernels.
@@ -84,11 +85,6 @@ static RUNNING: Mutex<Option<Arc<BufferDecoder>>> = Mutex::new(None);
 static KEPT: Mutex<Vec<Buffer>> = Mutex::new(Vec::new());
 /// Buffers that CUPTI or a queue has.
 static LENT: AtomicUsize = AtomicUsize::new(0);
-
-/// A lock that a panic elsewhere does not take away: the data is consistent after every statement that changes it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// `CUpti_BuffersCallbackRequestFunc`. Lending nothing makes CUPTI drop records and count them.
 pub(crate) extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, max_records: *mut usize) {

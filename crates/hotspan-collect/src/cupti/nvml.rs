@@ -4,12 +4,13 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::clock::{self, Ticks};
 use crate::cupti::devices::function;
 use crate::cupti::library::open_library;
+use crate::locks::lock;
 use crate::own_threads;
 
 const PERIOD: Duration = Duration::from_millis(100);
@@ -197,7 +198,7 @@ impl Sampler {
 
     /// The readings so far.
     pub(crate) fn take(&self) -> Samples {
-        std::mem::take(&mut *self.shared.lock())
+        std::mem::take(&mut *lock(&self.shared.samples))
     }
 
     /// Ends; all readings. The thread is not waited for: NVML may take its time to begin.
@@ -207,17 +208,13 @@ impl Sampler {
             return Samples::new();
         }
         self.shared.is_over.store(true, Ordering::Release);
-        let samples = std::mem::take(&mut *self.shared.lock());
+        let samples = std::mem::take(&mut *lock(&self.shared.samples));
         self.shared.changed.notify_all();
         samples
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Samples> {
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn sample(&self) {
         // NVML stays open for the next recording: opening it takes tens of milliseconds.
         static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
@@ -226,7 +223,7 @@ impl Shared {
         loop {
             let readings: Vec<_> =
                 devices.iter().map(|&(id, device)| (clock::now(), id, nvml.read(device))).collect();
-            let mut samples = self.lock();
+            let mut samples = lock(&self.samples);
             // Checked under the lock, so that nothing is added after `stop` took the readings.
             if self.is_over.load(Ordering::Acquire) || samples.len() >= MOST_SAMPLES {
                 return;

@@ -7,12 +7,13 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::{self, Ticks};
 use crate::cupti::abi::{CallbackData, CuptiResult, DOMAIN_DRIVER, DOMAIN_RUNTIME, Functions, SITE_ENTER};
 use crate::cupti::calls::Calls;
 use crate::cupti::records::Call;
+use crate::locks::lock;
 
 /// Calls are kept in pieces of this many, so that none waits while all are copied to a larger one.
 const PIECE: usize = 4096;
@@ -31,7 +32,7 @@ struct Seen {
 static SEEN: Mutex<Seen> = Mutex::new(Seen { pieces: Vec::new(), since: Ticks(0), room: 0, beyond_limit: 0 });
 
 fn seen() -> MutexGuard<'static, Seen> {
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&SEEN)
 }
 
 thread_local! {

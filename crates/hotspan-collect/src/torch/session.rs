@@ -1,7 +1,7 @@
 //! A recording from start to stop.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use hotspan_store::TraceBuilder;
 
@@ -9,6 +9,7 @@ use crate::buffer;
 use crate::calls::SpanTable;
 use crate::clock::{self, Calibration, ClockStart, Ticks};
 use crate::cupti;
+use crate::locks::lock;
 use crate::torch::abi::{self, Functions};
 use crate::torch::convert;
 use crate::torch::threads::{self, ThreadRecording};
@@ -150,7 +151,7 @@ impl Session {
         // SAFETY: takes nothing and cannot fail.
         let os_thread = i64::from(unsafe { libc::gettid() });
         let span = AddedSpan { name: name.to_owned(), start, end, os_thread, is_call };
-        self.added.lock().unwrap_or_else(PoisonError::into_inner).push(span);
+        lock(&self.added).push(span);
     }
 
     /// Stops on all threads, from any thread. What still runs is closed at this moment.
@@ -183,7 +184,7 @@ impl Session {
     }
 
     pub(crate) fn take_added(&self) -> Vec<AddedSpan> {
-        std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.added))
     }
 
     pub(crate) fn calibrate(&self) -> Calibration {

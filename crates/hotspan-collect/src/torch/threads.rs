@@ -8,9 +8,10 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::buffer::{Chunk, FIRST_CHUNK, LARGEST_CHUNK};
+use crate::locks::lock;
 use crate::torch::abi;
 
 /// What one thread recorded.
@@ -92,9 +93,11 @@ struct ThreadState {
     has_ended: bool,
 }
 
-// SAFETY: `shared` is written by its own thread only; others read it through the raw atomics in `stop`.
+// SAFETY: its pointers lead into the chunk in `state`, which any thread may own, see `Chunk`.
 unsafe impl Send for ThreadBuffer {}
-// SAFETY: as above.
+// SAFETY: `state` is behind its lock. `shared` is written by its own thread: whole and with the lock of `state` held by
+// `attach` and `grow`, and its four words that others read by the shim's atomic stores. Others read those words with the same
+// atomics, under the lock, and write it only when the thread has ended, which `has_ended` says under the lock.
 unsafe impl Sync for ThreadBuffer {}
 
 static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(std::ptr::null_mut());
@@ -123,11 +126,6 @@ fn registry() -> &'static Registry {
     }
     // SAFETY: registries are never freed.
     unsafe { &*current }
-}
-
-/// A lock that a panic elsewhere does not take away: the data is consistent after every statement that changes it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Begins a session with room for `max_bytes`; returns its number.
@@ -320,7 +318,8 @@ extern "C" fn attach(session: u64, torch_thread: u64) -> *mut abi::Thread {
         // Without a chunk every record of this thread is lost, and counted.
         buffer.add_chunk(&mut state, 0);
     }
-    buffer.shared.get()
+    // The address of the whole buffer, not of its first field only: `grow` needs the rest.
+    Arc::as_ptr(&buffer).cast_mut().cast()
 }
 
 impl ThreadBuffer {
