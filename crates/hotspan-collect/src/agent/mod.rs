@@ -304,7 +304,7 @@ impl Shared {
 
 /// The program's signals are the program's.
 fn block_signals() {
-    // SAFETY: fills a set and hands it to the operating system.
+    // SAFETY: a zeroed set is a valid one, which is filled before it is used; only the mask of this thread changes.
     unsafe {
         let mut all = std::mem::zeroed::<libc::sigset_t>();
         libc::sigfillset(&raw mut all);

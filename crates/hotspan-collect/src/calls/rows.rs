@@ -90,7 +90,8 @@ impl Tracer {
             let (Some(function), Some(found)) = (functions.get(id), totals.functions.get(&id)) else {
                 continue;
             };
-            // SAFETY: the GIL is held. Attributes of code objects run no Python code, so that the locks are safe to hold.
+            // SAFETY: the GIL is held, which `table` demands of its caller. Attributes of code objects run no Python
+            // code, so that the locks are safe to hold.
             let label = unsafe { function.label(self.python) };
             indices.insert(id, table.functions.len());
             table.functions.push(CalledFunction {
@@ -156,7 +157,7 @@ impl Tracer {
                 if let (true, Some(caller)) = (site < 0, (parent as usize).checked_sub(1)) {
                     let caller = spans[caller].function;
                     spans[index].site = *lines.entry((caller, site)).or_insert_with(|| {
-                        // SAFETY: the GIL is held.
+                        // SAFETY: the GIL is held, which the callers of `named` demand of theirs.
                         let line = |function: &Function| unsafe { function.line_at(self.python, !site) };
                         functions.get(caller).and_then(line).unwrap_or(0)
                     });
@@ -165,9 +166,9 @@ impl Tracer {
         }
         let named = (0..functions.len()).filter_map(|index| functions.get(FunctionId(index as u32))).map(
             |function| SpanFunction {
-                // SAFETY: as above.
+                // SAFETY: the GIL is held, which the callers of `named` demand of theirs.
                 name: unsafe { function.span_name(self.python, prefixes) },
-                // SAFETY: as above.
+                // SAFETY: the GIL is held, which the callers of `named` demand of theirs.
                 file: unsafe { function.short_file(self.python, prefixes) },
                 module: function.module_number(),
             },

@@ -40,7 +40,7 @@ struct Previous {
     of_this: Ptr,
     thread: u64,
 }
-// SAFETY: used with the GIL only.
+// SAFETY: its objects are used by `start` and `stop` only, whose callers hold the GIL, on whichever thread.
 unsafe impl Send for Previous {}
 
 static PREVIOUS: Mutex<Option<Previous>> = Mutex::new(None);
@@ -49,7 +49,7 @@ static PREVIOUS: Mutex<Option<Previous>> = Mutex::new(None);
 /// The GIL is held.
 pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Result<(), CallsError> {
     BUILTINS.store(builtins, Ordering::Relaxed);
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL; what `attribute` returns is owned until its definition is read.
     unsafe {
         if python.set_profile.is_none() {
             return Err(CallsError::NoEvents);
@@ -69,7 +69,7 @@ pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Resu
 /// # Safety
 /// The GIL is held.
 pub(crate) unsafe fn stop(python: &'static Interpreter) {
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL; the references in `Previous` are ours and pass to the calls or are given back.
     unsafe {
         NEWEST.store(0, Ordering::Relaxed);
         set_on_all(python, None);
@@ -121,12 +121,12 @@ unsafe fn set_on_all(python: &'static Interpreter, function: Option<ProfileFunct
 }
 
 unsafe fn attribute(python: &'static Interpreter, module: &CStr, name: &CStr) -> Option<Owned> {
-    // SAFETY: the GIL is held.
+    // SAFETY: all callers hold the GIL; importing returns a new reference or null, which is what `Owned` takes.
     unsafe { Owned::new(python, (python.import)(module.as_ptr()))?.attribute(name) }
 }
 
 unsafe fn set_on_new_threads(python: &'static Interpreter) {
-    // SAFETY: the GIL is held; references pass to the calls or are kept.
+    // SAFETY: the caller holds the GIL; references are owned and pass to the calls or into `PREVIOUS`.
     unsafe {
         // A forked child inherits the hook with all else.
         if lock(&PREVIOUS).is_none_or(|previous| previous.is_some()) {

@@ -95,9 +95,10 @@ pub struct Tracer {
     session: AtomicU64,
 }
 
-// SAFETY: the timer is only called with the GIL held; the rest is behind locks.
+// SAFETY: only the timer keeps it from being so, an object of Python. It is used by `now` and `drop`, with the GIL held,
+// which any thread may hold.
 unsafe impl Send for Tracer {}
-// SAFETY: as above.
+// SAFETY: the timer is never changed after `with_timer`, and the GIL orders its uses; all else is atomic or behind locks.
 unsafe impl Sync for Tracer {}
 
 static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
@@ -136,7 +137,7 @@ impl Tracer {
     /// The GIL is held and `function` is a live object.
     #[must_use]
     pub unsafe fn with_timer(mut self, function: Ptr, unit: f64) -> Self {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller holds the GIL and promises that the object is live; the new reference is given back by `drop`.
         let function = unsafe { self.python.new_reference(function) };
         self.timer = Some(Timer { function, unit });
         self
@@ -185,7 +186,7 @@ impl Tracer {
             None => return Err(CallsError::AlreadyTracing),
         }
         if options.running {
-            // SAFETY: the GIL is held.
+            // SAFETY: the GIL is held, which `start` demands of its caller.
             unsafe { self.prepare(session, options) };
         }
         ENDS_IN_CHILDREN.store(options.spans > 0, Ordering::Release);
@@ -196,7 +197,7 @@ impl Tracer {
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });
         ACTIVE.store(session, Ordering::Release);
-        // SAFETY: the GIL is held.
+        // SAFETY: the GIL is held, which `start` demands of its caller.
         let started = unsafe {
             if self.python.minor_version() >= 12 {
                 monitoring::start(self.python, options.builtins)
@@ -217,7 +218,7 @@ impl Tracer {
             return;
         }
         let now = self.now();
-        // SAFETY: the GIL is held.
+        // SAFETY: the GIL is held, which `stop` demands of its caller.
         unsafe {
             if self.python.minor_version() >= 12 {
                 monitoring::stop(self.python);
@@ -272,14 +273,15 @@ impl Tracer {
     pub(crate) fn now(&self) -> Ticks {
         match &self.timer {
             None => clock::now(),
-            // SAFETY: the GIL is held wherever the time is asked for.
+            // SAFETY: the time is read by events, which come with the GIL held, and by `stop`, which demands it.
             Some(timer) => unsafe { self.ask(timer) },
         }
     }
 
     #[cold]
     unsafe fn ask(&self, timer: &Timer) -> Ticks {
-        // SAFETY: the timer is ours; its events are not the program's.
+        // SAFETY: the caller holds the GIL, and our reference keeps the function alive. It runs Python code, whose events
+        // find the calls of this thread busy and leave them alone; no reference to them is held meanwhile.
         unsafe {
             self.python.aside(|| {
                 let mine = own_calls();
@@ -305,7 +307,7 @@ impl Tracer {
             *totals = Totals::default();
         }
         if let Some(mut functions) = lock(&self.functions) {
-            // SAFETY: the GIL is held.
+            // SAFETY: the GIL is held, which `clear` demands of its caller.
             unsafe { functions.clear(self.python) };
         }
     }
@@ -313,7 +315,8 @@ impl Tracer {
     /// Notes the functions that every thread is in.
     unsafe fn prepare(&self, session: u64, options: Options) {
         let python = self.python;
-        // SAFETY: the GIL is held throughout; references are owned.
+        // SAFETY: `start` holds the GIL throughout; new references are owned, and borrowed ones come from
+        // `frames`, which is one of them.
         unsafe {
             let Some(sys) = Owned::new(python, (python.import)(c"sys".as_ptr())) else { return };
             let Some(frames) = sys.attribute(c"_current_frames").and_then(|all| python.call(all.0, &[]))

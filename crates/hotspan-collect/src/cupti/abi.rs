@@ -406,9 +406,9 @@ impl Functions {
     /// CUPTI's name of a result.
     pub(crate) fn result_name(&self, result: CuptiResult) -> String {
         let mut text = std::ptr::null();
-        // SAFETY: `text` is a place for a pointer to static text.
+        // SAFETY: CUPTI takes any number, and fills the local with the address of static text or leaves it null.
         let found = unsafe { (self.get_result_string)(result, &raw mut text) };
-        // SAFETY: CUPTI returned zero-terminated text.
+        // SAFETY: null, or what CUPTI returned: static text that ends in a zero.
         unsafe { text_at(text) }
             .filter(|_| found == CuptiResult::SUCCESS)
             .unwrap_or_else(|| format!("CUPTI error {}", result.0))

@@ -28,7 +28,8 @@ const ALIGNMENT: usize = 4096;
 #[derive(Debug)]
 struct Buffer(*mut u8);
 
-// SAFETY: plain memory, owned by whoever holds the value.
+// SAFETY: memory of the allocator, which any thread may use and free, and to which nothing else points while this value
+// exists.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
@@ -39,7 +40,7 @@ impl Buffer {
     }
 
     fn new() -> Option<Self> {
-        // SAFETY: the layout is not empty.
+        // SAFETY: the layout has more than 0 bytes.
         let base = unsafe { std::alloc::alloc(Self::layout()) };
         (!base.is_null()).then_some(Self(base))
     }
@@ -103,7 +104,7 @@ pub(crate) extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, max_r
         }
         None => (std::ptr::null_mut(), 0),
     };
-    // SAFETY: CUPTI passes places for the answers.
+    // SAFETY: CUPTI passes three pointers to variables of its own, which it reads when this returns.
     unsafe {
         buffer.write(base);
         size.write(bytes);
@@ -150,7 +151,7 @@ fn make_ready() {
         return;
     }
     if let Some(buffer) = Buffer::new() {
-        // SAFETY: as many bytes as the buffer has.
+        // SAFETY: `new` allocated this many bytes, and nobody else has the buffer yet.
         unsafe { buffer.0.write_bytes(0, BUFFER_BYTES) };
         lock(&KEPT).push(buffer);
     }
@@ -197,7 +198,8 @@ impl BufferDecoder {
             for Filled { buffer, valid } in filled {
                 let valid = valid.min(BUFFER_BYTES);
                 let mut records = lock(&self.records);
-                // SAFETY: CUPTI returned this buffer with that many bytes of records, and it is ours again.
+                // SAFETY: `completed` had this buffer back from CUPTI, which writes to it no more, with that many bytes
+                // of records; `valid` is within it.
                 unsafe { records.read(&self.functions, &self.calls, buffer.0, valid, self.limit) };
                 drop(records);
                 put_away(buffer);
@@ -242,7 +244,8 @@ impl BufferDecoder {
     /// Asks CUPTI how many records it dropped since it was last asked.
     pub(crate) fn count_dropped(&self, context: *mut c_void, stream: u32) {
         let mut dropped = 0_usize;
-        // SAFETY: a place for a number; CUPTI passed the context, or it is null for all.
+        // SAFETY: `dropped` is a local that CUPTI fills; the context is the one that CUPTI passed, or null, which stands
+        // for all.
         let result = unsafe { (self.functions.get_dropped)(context, stream, &raw mut dropped) };
         if result == CuptiResult::SUCCESS {
             self.dropped.fetch_add(dropped as u64, Ordering::Relaxed);

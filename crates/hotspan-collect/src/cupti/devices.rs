@@ -82,7 +82,7 @@ impl Devices {
             // SAFETY: the runtime declares it so.
             let version: GetNumber = unsafe { function(library, "cudaRuntimeGetVersion") }?;
             let mut number = 0;
-            // SAFETY: a place for a number.
+            // SAFETY: the function fills the local.
             (unsafe { version(&raw mut number) } == 0).then_some(number)
         });
         devices
@@ -102,7 +102,7 @@ impl Devices {
         };
         let mut devices = Self::default();
         let mut number = 0;
-        // SAFETY: places for numbers.
+        // SAFETY: the driver fills the local each time.
         unsafe {
             devices.driver_version = (version(&raw mut number) == 0).then_some(number);
             if count(&raw mut number) != 0 {
@@ -113,7 +113,7 @@ impl Devices {
             let mut handle = 0;
             let mut text = [0_u8; 256];
             let mut bytes = 0;
-            // SAFETY: places for the answers, of the size given.
+            // SAFETY: the driver fills the locals, and writes no more text than it is told there is room for.
             let answered = unsafe {
                 device(&raw mut handle, id) == 0
                     && name(text.as_mut_ptr().cast(), text.len() as c_int - 1, handle) == 0
@@ -124,7 +124,7 @@ impl Devices {
             }
             let ask = |which: i32| {
                 let mut value = 0;
-                // SAFETY: a place for a number.
+                // SAFETY: the function fills the local.
                 let result = unsafe { attribute(&raw mut value, which, handle) };
                 if result == 0 { value.max(0) as u32 } else { 0 }
             };

@@ -75,7 +75,7 @@ impl Library {
             CuptiError::NotCupti { path: path.to_owned(), function: function.to_owned() }
         })?;
         let mut version = 0;
-        // SAFETY: a place for a number.
+        // SAFETY: CUPTI fills the local.
         let result = unsafe { (functions.get_version)(&raw mut version) };
         if result != CuptiResult::SUCCESS {
             let code = functions.result_name(result);
@@ -167,7 +167,7 @@ pub(crate) fn open_library(path: &str, flags: i32) -> Result<*mut c_void, String
 /// A function of an open library.
 pub(crate) fn symbol(library: *mut c_void, name: &str) -> Option<*mut c_void> {
     let name = CString::new(name).ok()?;
-    // SAFETY: the library is open and stays so.
+    // SAFETY: callers pass what `open_library` returned, which is never closed; the name ends in a zero.
     let address = unsafe { libc::dlsym(library, name.as_ptr()) };
     (!address.is_null()).then_some(address)
 }

@@ -96,20 +96,20 @@ impl Nvml {
         if let (Some(by_bus), Some(buses)) = (self.by_bus, cuda_buses()) {
             let found = buses.iter().enumerate().filter_map(|(id, bus)| {
                 let mut handle = std::ptr::null_mut();
-                // SAFETY: zero-terminated text and a place for a handle.
+                // SAFETY: `bus` ends in a zero, and NVML fills the local.
                 let result = unsafe { by_bus(bus.as_ptr(), &raw mut handle) };
                 (result == 0).then_some((id as u32, handle))
             });
             return found.collect();
         }
         let mut count = 0;
-        // SAFETY: a place for a number.
+        // SAFETY: NVML fills the local.
         if unsafe { (self.count)(&raw mut count) } != 0 {
             return Vec::new();
         }
         let handles = (0..count.min(64)).filter_map(|id| {
             let mut handle = std::ptr::null_mut();
-            // SAFETY: a place for a handle.
+            // SAFETY: NVML checks the number and fills the local.
             let result = unsafe { (self.handle)(id, &raw mut handle) };
             (result == 0).then_some((id, handle))
         });
@@ -119,11 +119,11 @@ impl Nvml {
     fn read(&self, device: *mut c_void) -> Reading {
         let number = |get: Option<GetKindNumber>, kind: c_uint| {
             let mut value = 0;
-            // SAFETY: a handle of NVML and a place for a number.
+            // SAFETY: the handle came from NVML, which stays open, and NVML fills the local.
             get.filter(|get| unsafe { get(device, kind, &raw mut value) } == 0).map(|_| value)
         };
         let (mut utilisation, mut memory, mut power) = (Utilisation::default(), Memory::default(), 0);
-        // SAFETY: a handle of NVML and places for the answers.
+        // SAFETY: the handle came from NVML, which stays open, and the locals have the types that nvml.h declares.
         let (has_utilisation, has_memory, has_power) = unsafe {
             (
                 self.utilisation.is_some_and(|get| get(device, &raw mut utilisation) == 0),
@@ -156,13 +156,13 @@ fn cuda_buses() -> Option<Vec<std::ffi::CString>> {
         )
     };
     let mut count = 0;
-    // SAFETY: a place for a number.
+    // SAFETY: the driver fills the local.
     if unsafe { get_count(&raw mut count) } != 0 {
         return None;
     }
     let buses = (0..count.clamp(0, 64)).map(|device| {
         let mut text = [0_u8; 32];
-        // SAFETY: a place for 32 bytes of text; a device's handle is its number.
+        // SAFETY: the driver writes at most the bytes that it is told there are; a device's handle is its number.
         let result = unsafe { get_bus(text.as_mut_ptr().cast(), text.len() as c_int, device) };
         let end = text.iter().position(|&byte| byte == 0)?;
         (result == 0).then(|| std::ffi::CString::new(&text[..end]).ok())?

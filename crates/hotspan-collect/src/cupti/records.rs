@@ -180,7 +180,8 @@ impl Records {
         const END_OF_BUFFER: CuptiResult = CuptiResult(12); // CUPTI_ERROR_MAX_LIMIT_REACHED
         let mut record: *mut u32 = std::ptr::null_mut();
         loop {
-            // SAFETY: the caller's buffer, and a place that holds null or the record before.
+            // SAFETY: the caller promises that the buffer has `valid` bytes of records; `record` is null or the record
+            // before, as CUPTI wants it.
             let result = unsafe { (functions.get_next_record)(buffer, valid, &raw mut record) };
             if result != CuptiResult::SUCCESS || record.is_null() {
                 self.damaged += u64::from(result != END_OF_BUFFER && valid > 0);

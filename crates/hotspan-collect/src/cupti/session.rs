@@ -187,7 +187,8 @@ impl Session {
             // Where CUPTI cannot leave calls out, the worker does.
             if let (CuptiResult::SUCCESS, Some(filter)) = (result, filter) {
                 for function in self.calls.unwanted(domain) {
-                    // SAFETY: takes numbers; what it refuses is recorded and left out later.
+                    // SAFETY: the function takes numbers, which CUPTI checks; what it refuses is recorded and left out
+                    // later.
                     unsafe { filter(function, 0) };
                 }
             }
@@ -199,7 +200,7 @@ impl Session {
         self.take_calls();
         self.watch = None;
         for kind in self.enabled.drain(..) {
-            // SAFETY: takes a number.
+            // SAFETY: the function takes a number, which CUPTI checks.
             unsafe { (self.library.functions().disable)(kind) };
         }
     }
@@ -224,7 +225,7 @@ impl Session {
     }
 
     fn enable(&mut self, kind: u32) -> CuptiResult {
-        // SAFETY: takes a number.
+        // SAFETY: the function takes a number, which CUPTI checks.
         let result = unsafe { (self.library.functions().enable)(kind) };
         if result == CuptiResult::SUCCESS {
             self.enabled.push(kind);
@@ -238,9 +239,9 @@ impl Session {
             return;
         };
         let mut before = 0;
-        // SAFETY: a place for a number.
+        // SAFETY: CUPTI fills the local.
         let result = unsafe { get(&raw mut before) };
-        // SAFETY: takes a number.
+        // SAFETY: the function takes a number, which CUPTI checks.
         self.has_thread_ids = unsafe { set(abi::THREAD_ID_SYSTEM) } == CuptiResult::SUCCESS;
         self.thread_ids = (result == CuptiResult::SUCCESS).then_some(before);
     }
@@ -259,7 +260,7 @@ impl Session {
     pub fn take(&mut self) -> Option<Recording> {
         let (decoder, _) = self.decoder.as_ref().filter(|_| std::process::id() == self.process)?;
         let functions = *self.library.functions();
-        // SAFETY: takes a number; only buffers whose work has ended are returned.
+        // SAFETY: the function takes flags; only buffers whose work has ended are returned.
         unsafe { (functions.flush_all)(0) };
         self.take_calls();
         let delivered = decoder.take(&mut self.newest_correlation);
@@ -293,12 +294,12 @@ impl Session {
         let functions = *self.library.functions();
         self.disable_all();
         let (decoder, thread) = self.decoder.take()?;
-        // SAFETY: takes a number; records that are delivered go to `buffers::completed`.
+        // SAFETY: the function takes flags; records that are delivered go to `buffers::completed`.
         unsafe { (functions.flush_all)(abi::FLUSH_FORCED) };
         decoder.count_dropped(std::ptr::null_mut(), 0);
         let last = Pair::measure(&functions);
         if let (Some(before), Some(set)) = (self.thread_ids, functions.set_thread_id_type) {
-            // SAFETY: takes a number that CUPTI gave.
+            // SAFETY: the function takes a number, which is the one that CUPTI gave.
             unsafe { set(before) };
         }
         let delivered = decoder.finish(thread);

@@ -76,7 +76,8 @@ extern "C" fn on_call(_: *mut c_void, domain: u32, function: u32, data: *const C
         unsafe { data.correlation_data.write(now.0) };
         return;
     }
-    // SAFETY: as above.
+    // SAFETY: this is the number that the beginning of the same call wrote; CUPTI keeps it until the callback returns.
+    // One that began before we watched left something else, which the times below show.
     let start = unsafe { data.correlation_data.read() };
     let mut seen = seen();
     if start < seen.since.0 || start > now.0 {
@@ -111,7 +112,8 @@ impl Watch {
         let (subscribe, enable) = (functions.subscribe?, functions.enable_callback?);
         let mut subscriber = std::ptr::null_mut();
         *seen() = Seen { since: clock::now(), room: limit / size_of::<Call>(), ..Seen::default() };
-        // SAFETY: a place for the handle, and a static function that needs no data.
+        // SAFETY: CUPTI fills the local; the callback is a function of this library, which is never unloaded, and uses no
+        // data.
         let subscribed = unsafe { subscribe(&raw mut subscriber, on_call, std::ptr::null_mut()) };
         if subscribed != CuptiResult::SUCCESS {
             return None;
@@ -120,7 +122,7 @@ impl Watch {
         let mut watches_runtime = false;
         for domain in [DOMAIN_RUNTIME, DOMAIN_DRIVER] {
             for function in calls.wanted(domain) {
-                // SAFETY: the handle that CUPTI gave, and numbers.
+                // SAFETY: the handle is the one that CUPTI gave and that is still subscribed; it checks the numbers.
                 let enabled = unsafe { enable(1, subscriber, domain, function) };
                 watches_runtime |= domain == DOMAIN_RUNTIME && enabled == CuptiResult::SUCCESS;
             }
@@ -142,7 +144,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         if let Some(unsubscribe) = self.functions.unsubscribe {
-            // SAFETY: the handle that CUPTI gave, once.
+            // SAFETY: the handle is the one that CUPTI gave, and is given back once, here.
             unsafe { unsubscribe(self.subscriber as *mut c_void) };
         }
     }

@@ -53,7 +53,8 @@ impl LineTable {
 
     /// The lines that were executed, in order.
     pub(crate) fn rows(&self) -> Vec<(u32, Row)> {
-        // SAFETY: the GIL is held, and no reference to the rows outlives a callback.
+        // SAFETY: rows are reached with the GIL held only, and a callback that changes them calls no Python, so that it has
+        // ended when this runs.
         let rows = unsafe { &*self.rows.get() };
         let numbered = rows.iter().enumerate().filter(|(_, row)| row.hits > 0);
         numbered.map(|(index, row)| (self.first + index as u32, *row)).collect()
@@ -61,7 +62,7 @@ impl LineTable {
 
     /// Forgets everything added up so far.
     pub(crate) fn clear(&self) {
-        // SAFETY: as above.
+        // SAFETY: the same: no reference to the rows outlives the method that made it.
         unsafe { &mut *self.rows.get() }.fill(Row::default());
         self.last_memory.set(0);
     }

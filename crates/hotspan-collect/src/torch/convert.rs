@@ -163,7 +163,7 @@ impl Converter {
         // Each part gives its memory back when it is read.
         for part in thread.parts {
             let mut slots = part.slots();
-            // SAFETY: these are the slots that were published before recording stopped.
+            // SAFETY: `part` shows the slots down to the last one published before recording stopped, and keeps their chunk.
             while let Some(record) = unsafe { Record::read(&mut slots) } {
                 match record {
                     Record::Operator(operator) => {

@@ -97,7 +97,8 @@ impl Session {
             | flag(options.ranges, abi::FLAG_RANGES)
             | flag(clock::counter_is_steady(), abi::FLAG_TICKS);
         let started = clock::now();
-        // SAFETY: the sink is static, and the number is new.
+        // SAFETY: the sink is static, so that it outlives the process's last callback, and `threads::start` gives each
+        // number once.
         let result = unsafe { (shim.begin)(&raw const threads::SINK, number, flags) };
         if result != abi::OK {
             threads::stop(number);
@@ -131,7 +132,8 @@ impl Session {
     /// start on a thread whose allocations are recorded here; whoever is about to start it calls this first.
     pub fn release_memory(&self) {
         if self.is_running() {
-            // SAFETY: takes nothing; failing leaves the memory recorded.
+            // SAFETY: the function takes nothing, and may be called on any thread at any time; where it fails, memory
+            // stays recorded.
             unsafe { (self.shim.release_memory)() };
             self.memory_released.store(self.options.memory, Ordering::Relaxed);
         }
@@ -213,7 +215,8 @@ impl Session {
         if !self.is_running() {
             return Vec::new();
         }
-        // SAFETY: takes nothing. A failure to unregister leaves callbacks that record nothing.
+        // SAFETY: the function takes nothing, and may be called on any thread. Where it fails, callbacks stay that record
+        // nothing.
         unsafe { (self.shim.end)() };
         let threads = threads::stop(self.number);
         RUNNING.store(0, Ordering::Release);
@@ -269,7 +272,7 @@ impl Recording {
 pub(crate) fn forget_recording_after_fork() {
     extern "C" fn in_child() {
         if let Some(shim) = Shim::loaded() {
-            // SAFETY: sets three numbers, takes no lock.
+            // SAFETY: made for a forked child: it stores to atomics and to this thread's own variables, and takes no lock.
             unsafe { (shim.functions().forked)() };
         }
         threads::forget_parent();

@@ -61,7 +61,7 @@ fn open(path: &Path) -> Result<Functions, CollectError> {
     }
     let find = |name: &str| -> Option<*mut c_void> {
         let name = CString::new(name).ok()?;
-        // SAFETY: the library is open and stays so.
+        // SAFETY: `library` was opened above and is never closed; the name ends in a zero.
         let address = unsafe { libc::dlsym(library, name.as_ptr()) };
         (!address.is_null()).then_some(address)
     };

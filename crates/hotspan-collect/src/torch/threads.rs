@@ -96,8 +96,8 @@ struct ThreadState {
 // SAFETY: its pointers lead into the chunk in `state`, which any thread may own, see `Chunk`.
 unsafe impl Send for ThreadBuffer {}
 // SAFETY: `state` is behind its lock. `shared` is written by its own thread: whole and with the lock of `state` held by
-// `attach` and `grow`, and its four words that others read by the shim's atomic stores. Others read those words with the same
-// atomics, under the lock, and write it only when the thread has ended, which `has_ended` says under the lock.
+// `attach` and `grow`, and its four words that others read by the shim's atomic stores. Others read those words with the
+// same atomics, under the lock, and write it only when the thread has ended, which `has_ended` says under the lock.
 unsafe impl Sync for ThreadBuffer {}
 
 static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(std::ptr::null_mut());
@@ -118,13 +118,14 @@ fn registry() -> &'static Registry {
         current = match REGISTRY.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: made above and shown to nobody.
+                // SAFETY: made above by `Box::into_raw`; the exchange failed, so that no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
                 other
             }
         };
     }
-    // SAFETY: registries are never freed.
+    // SAFETY: made above or by another thread, whose writes the acquiring load or exchange shows; registries are never
+    // freed.
     unsafe { &*current }
 }
 
@@ -245,7 +246,8 @@ impl ThreadBuffer {
         if state.session != session {
             return 0;
         }
-        // SAFETY: written by the shim's atomic stores and by `add_chunk`, which runs under the lock held here.
+        // SAFETY: the word is written by the shim's atomic stores, and otherwise by `add_chunk` and `leave_chunks`, which
+        // run under the lock held here.
         let low =
             unsafe { AtomicPtr::from_ptr(&raw mut (*self.shared.get()).records) }.load(Ordering::Acquire);
         let full = state.full.iter().map(|part| part.chunk.count_down_to(part.low));
@@ -268,7 +270,8 @@ impl ThreadBuffer {
             return false;
         };
         let shared = self.shared.get();
-        // SAFETY: the calling thread owns the buffer; readers of `records` wait for the lock it holds.
+        // SAFETY: the calling thread is the only writer, so that it may read plainly; others read under the lock that it
+        // holds.
         unsafe {
             if let Some(old) = state.current.take() {
                 let (low, blocks_end) = ((*shared).records as usize, (*shared).blocks as usize);
@@ -293,7 +296,8 @@ extern "C" fn attach(session: u64, torch_thread: u64) -> *mut abi::Thread {
         return std::ptr::null_mut();
     }
     let buffer = MINE.try_with(|mine| {
-        // SAFETY: only this function touches the cell, on its own thread, and it does not call itself.
+        // SAFETY: the cell is of this thread, only this function uses it, and nothing below calls it again: neither
+        // allocating nor locking runs an operator.
         let mine = unsafe { &mut *mine.get() };
         match mine {
             Some((of, buffer)) if std::ptr::eq(*of, registry) => buffer.clone(),
@@ -347,11 +351,12 @@ impl ThreadBuffer {
     fn leave_chunks(&self, state: &mut ThreadState) {
         let shared = self.shared.get();
         if let Some(chunk) = state.current.take() {
-            // SAFETY: called by the thread that owns the buffer, or when that thread has ended.
+            // SAFETY: called by the thread that owns the buffer, which alone writes to `shared`, or when that thread has
+            // ended.
             chunk.set_low(unsafe { (*shared).records } as usize);
         }
         state.full.clear();
-        // SAFETY: as above; nobody reads the counters before `session` is set.
+        // SAFETY: the same, and readers in other threads need the lock of `state`, which the caller holds.
         unsafe {
             shared.write(abi::Thread::EMPTY);
             (*shared).session = registry().session.load(Ordering::Relaxed);
@@ -361,12 +366,13 @@ impl ThreadBuffer {
 
 extern "C" fn grow(thread: *mut abi::Thread, room: u64) -> i32 {
     let registry = registry();
-    // SAFETY: the calling thread owns the buffer.
+    // SAFETY: the shim passes what `attach` gave to this thread, which alone writes to it.
     let session = unsafe { (*thread).session };
     if registry.is_full.load(Ordering::Relaxed) || registry.session.load(Ordering::Acquire) != session {
         return 0;
     }
-    // SAFETY: `shared` is the first field of a `ThreadBuffer` that the registry keeps alive.
+    // SAFETY: `attach` made this pointer from that of a whole `ThreadBuffer`, whose first field it is; the thread's own
+    // `Arc` keeps it alive until the thread has ended.
     let buffer = unsafe { &*thread.cast::<ThreadBuffer>() };
     let mut state = lock(&buffer.state);
     i32::from(state.session == session && buffer.add_chunk(&mut state, room as usize))

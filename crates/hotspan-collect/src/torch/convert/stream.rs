@@ -250,7 +250,8 @@ impl ThreadCursor {
         let mut records = 0;
         let mut slots = part.slots().skip(slots_read).inspect(|_| taken += 1).peekable();
         while let Some(&slot) = slots.peek() {
-            // SAFETY: these slots were published before they were shown.
+            // SAFETY: `part` shows the slots down to the one that its thread had published, and keeps their chunk; `skip`
+            // leaves out whole records, since `taken` counts the slots of those that were read.
             let Some(record) = (unsafe { Record::read(&mut slots) }) else { break };
             records += 1;
             match record {
@@ -291,7 +292,7 @@ impl ThreadCursor {
     /// Converts what has ended of what was held, or all of it.
     fn release(&mut self, converter: &mut Converter, all: bool) {
         for held in std::mem::take(&mut self.held) {
-            // SAFETY: the slot was published, and its chunk is held.
+            // SAFETY: `operator` took the slot from a part, where it was published, and `_chunk` keeps the memory.
             let record = unsafe { Record::read(&mut std::iter::once(held.slot)) };
             let Some(Record::Operator(now)) = record else { continue };
             if all || (now.end != 0 && !held.awaits_node) {
