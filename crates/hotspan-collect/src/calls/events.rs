@@ -181,18 +181,20 @@ unsafe fn time_of(mine: *mut ThreadCalls, now: Ticks) -> Option<Ticks> {
 #[cold]
 unsafe fn entered_anew(python: &'static Interpreter, mine: *mut ThreadCalls, callee: Callee, leaves_as: Key) {
     let Some(tracer) = running() else { return };
-    // SAFETY: the GIL is held. Naming a function may run Python code and let other threads run: the state is marked as
-    // busy meanwhile, nothing of it is borrowed, and it is looked at again afterwards.
+    // SAFETY: `mine` is the calls of this thread, which holds the GIL. Naming a function and asking a timer may run Python code
+    // and let other threads run: the calls are marked as busy meanwhile, nothing of them is borrowed, and whether they are
+    // still of this session is checked afterwards.
     unsafe {
         let session = (*mine).session;
         (*mine).set_busy(true);
         let (key, id) = learn(python, &tracer, callee, leaves_as, (*mine).by_type);
         (*mine).set_busy(false);
+        let asked = tracer.has_timer().then(|| tracer.now());
         if this_thread() != mine || (*mine).session != session {
             return;
         }
         let edge = (*mine).edge_to(key).unwrap_or_else(|| (*mine).new_edge(key, id));
-        (*mine).enter(edge, leaves_as, callee.is_code(), || tracer.now());
+        (*mine).enter(edge, leaves_as, callee.is_code(), || asked.unwrap_or_else(clock::now));
     }
 }
 
