@@ -21,6 +21,7 @@ pub mod buffer;
 pub mod calls;
 pub mod clock;
 pub mod cupti;
+mod dynamic_library;
 mod host_spans;
 mod interpreter;
 pub mod launch;

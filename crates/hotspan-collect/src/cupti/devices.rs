@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_int, c_void};
 
 use serde_json::{Value, json};
 
-use crate::cupti::library::{loaded_libraries, open_library, symbol};
+use crate::cupti::library::loaded_libraries;
+use crate::dynamic_library::{function, open_library};
 
 /// What occupancy is computed from, and what a reader of the trace wants to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,17 +58,6 @@ type GetDevice = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
 type GetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
 type GetMemory = unsafe extern "C" fn(*mut usize, c_int) -> c_int;
 type GetAttribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
-
-/// A function of a library, of a type that the headers give it.
-///
-/// # Safety
-/// `T` is the type of a function pointer, that of the function `name` in the library.
-pub(crate) unsafe fn function<T: Copy>(library: *mut c_void, name: &str) -> Option<T> {
-    const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
-    let address = symbol(library, name)?;
-    // SAFETY: same size, and the caller's promise.
-    Some(unsafe { std::mem::transmute_copy::<*mut c_void, T>(&address) })
-}
 
 impl Devices {
     /// Asks the driver that this process has loaded; no devices where it has none.

@@ -8,8 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::clock::{self, Ticks};
-use crate::cupti::devices::function;
-use crate::cupti::library::open_library;
+use crate::dynamic_library::{function, open_library};
 use crate::locks::lock;
 use crate::own_threads;
 

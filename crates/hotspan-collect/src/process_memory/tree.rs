@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
 
-use crate::lines::page_size;
-use crate::process_tree::ProcessNumber;
+use crate::process_tree::{ProcessNumber, resident_bytes};
 
 /// The memory of a process at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +58,7 @@ impl Tree {
             if earlier.as_ref().is_some_and(|earlier| earlier.started != found.started) {
                 return false;
             }
-            let resident = resident(pid);
+            let resident = resident_bytes(pid);
             // The name changes when the command replaces the shell or the copy of ourselves it was started by.
             let name = found.name.clone();
             *earlier = Some(found);
@@ -80,12 +79,6 @@ fn identity(pid: u32) -> Option<Identity> {
     let (start, end) = (stat.find('(')?, stat.rfind(')')?);
     let started = stat.get(end + 1..)?.split_ascii_whitespace().nth(19)?.parse().ok()?;
     Some(Identity { started, name: stat.get(start + 1..end)?.to_owned() })
-}
-
-fn resident(pid: u32) -> Option<i64> {
-    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let pages: i64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(pages.saturating_mul(page_size()))
 }
 
 fn proportional_share(pid: u32) -> Option<i64> {

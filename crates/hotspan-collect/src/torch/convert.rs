@@ -82,9 +82,9 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     added.sort_by_key(|span| span.start);
     for thread in threads {
         if let Some(host) = &mut converter.host {
-            host.name_thread(thread.posix_thread, thread.os_thread);
+            host.name_thread(thread.identity.posix_thread, thread.identity.os_thread);
         }
-        let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.os_thread);
+        let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.identity.os_thread);
         added = others;
         converter.thread(process, thread, mine);
     }
@@ -153,7 +153,7 @@ impl Converter {
     }
 
     fn thread(&mut self, process: Ident, thread: ThreadRecording, added: Vec<AddedSpan>) {
-        let track = self.track(process, thread.os_thread, &thread.name);
+        let track = self.track(process, thread.identity.os_thread, &thread.identity.name);
         let mut blocks = Blocks::default();
         for part in &thread.parts {
             self.read_blocks(part.blocks(), &mut blocks);
@@ -176,7 +176,7 @@ impl Converter {
                         if blocks.name(&operator).is_evaluation {
                             evaluation = Some(operator);
                         } else {
-                            self.link(track, thread.torch_thread, &operator);
+                            self.link(track, thread.identity.torch_thread, &operator);
                             self.operator(track, &operator, None, &blocks);
                         }
                     }

@@ -14,9 +14,9 @@ use crate::buffer::{Chunk, FIRST_CHUNK, LARGEST_CHUNK};
 use crate::locks::lock;
 use crate::torch::abi;
 
-/// What one thread recorded.
-#[derive(Debug)]
-pub(crate) struct ThreadRecording {
+/// What a thread is called, by whom.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadIdentity {
     /// Tells threads apart, also those that had the same number of the operating system one after the other.
     pub(crate) number: u64,
     /// The operating system's number.
@@ -27,6 +27,12 @@ pub(crate) struct ThreadRecording {
     pub(crate) torch_thread: u64,
     /// The name the operating system shows.
     pub(crate) name: String,
+}
+
+/// What one thread recorded.
+#[derive(Debug)]
+pub(crate) struct ThreadRecording {
+    pub(crate) identity: ThreadIdentity,
     /// In the order written.
     pub(crate) parts: Vec<Part>,
     pub(crate) dropped: u64,
@@ -83,11 +89,7 @@ struct ThreadBuffer {
 
 struct ThreadState {
     session: u64,
-    number: u64,
-    os_thread: i64,
-    posix_thread: u32,
-    torch_thread: u64,
-    name: String,
+    identity: ThreadIdentity,
     full: Vec<Part>,
     current: Option<Arc<Chunk>>,
     has_ended: bool,
@@ -204,9 +206,7 @@ impl ThreadBuffer {
         }
         state.session = 0;
         let mut recording = self.read(&mut state);
-        if let Some(name) = thread_name(recording.os_thread) {
-            recording.name = name;
-        }
+        recording.identity.read_name();
         Some(recording)
     }
 
@@ -226,19 +226,8 @@ impl ThreadBuffer {
         };
         // The thread keeps its share of the last chunk until its next event: it may be writing there now.
         parts.extend(state.current.clone().map(|chunk| Part { chunk, blocks_end, low }));
-        let name = state.name.clone();
-        let ThreadState { number, os_thread, posix_thread, torch_thread, has_ended, .. } = *state;
-        ThreadRecording {
-            number,
-            os_thread,
-            posix_thread,
-            torch_thread,
-            name,
-            parts,
-            dropped,
-            inputs_dropped,
-            has_ended,
-        }
+        let (identity, has_ended) = (state.identity.clone(), state.has_ended);
+        ThreadRecording { identity, parts, dropped, inputs_dropped, has_ended }
     }
 
     fn recorded(&self, session: u64) -> u64 {
@@ -328,22 +317,8 @@ extern "C" fn attach(session: u64, torch_thread: u64) -> *mut abi::Thread {
 
 impl ThreadBuffer {
     fn new(torch_thread: u64) -> Self {
-        // SAFETY: takes nothing and cannot fail.
-        let os_thread = i64::from(unsafe { libc::gettid() });
-        // SAFETY: takes nothing and cannot fail.
-        let posix_thread = unsafe { libc::pthread_self() } as u32;
-        let name = thread_name(os_thread).unwrap_or_default();
-        let state = ThreadState {
-            session: 0,
-            number: NEXT_THREAD.fetch_add(1, Ordering::Relaxed),
-            os_thread,
-            posix_thread,
-            torch_thread,
-            name,
-            full: Vec::new(),
-            current: None,
-            has_ended: false,
-        };
+        let identity = ThreadIdentity::of_this_thread(torch_thread);
+        let state = ThreadState { session: 0, identity, full: Vec::new(), current: None, has_ended: false };
         Self { shared: UnsafeCell::new(abi::Thread::EMPTY), state: Mutex::new(state) }
     }
 
@@ -395,14 +370,26 @@ extern "C" fn detach(thread: *mut abi::Thread) {
     }
     // Its recording is still wanted: the last chance to ask for its name.
     state.has_ended = true;
-    if let Some(name) = thread_name(state.os_thread) {
-        state.name = name;
-    }
+    state.identity.read_name();
 }
 
-fn thread_name(os_thread: i64) -> Option<String> {
-    let name = std::fs::read(format!("/proc/self/task/{os_thread}/comm")).ok()?;
-    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+impl ThreadIdentity {
+    fn of_this_thread(torch_thread: u64) -> Self {
+        // SAFETY: both take nothing and cannot fail.
+        let (os_thread, posix_thread) = unsafe { (libc::gettid(), libc::pthread_self() as u32) };
+        let number = NEXT_THREAD.fetch_add(1, Ordering::Relaxed);
+        let name = String::new();
+        let mut identity = Self { number, os_thread: os_thread.into(), posix_thread, torch_thread, name };
+        identity.read_name();
+        identity
+    }
+
+    /// Reads the name that the thread has now; one that is gone keeps the last.
+    fn read_name(&mut self) {
+        if let Ok(name) = std::fs::read(format!("/proc/self/task/{}/comm", self.os_thread)) {
+            self.name = String::from_utf8_lossy(name.trim_ascii_end()).into_owned();
+        }
+    }
 }
 
 #[cfg(test)]

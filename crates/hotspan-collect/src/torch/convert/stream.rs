@@ -187,9 +187,10 @@ impl Stream {
             converter.stopped = stopped;
         }
         for thread in threads {
-            let cursor = self.cursors.entry(thread.number).or_insert_with(|| ThreadCursor {
-                track: converter.track(process, thread.os_thread, &thread.name),
-                torch_thread: thread.torch_thread,
+            let identity = &thread.identity;
+            let cursor = self.cursors.entry(identity.number).or_insert_with(|| ThreadCursor {
+                track: converter.track(process, identity.os_thread, &identity.name),
+                torch_thread: identity.torch_thread,
                 blocks: Blocks::default(),
                 current: None,
                 held: Vec::new(),
@@ -198,7 +199,7 @@ impl Stream {
                 has_ended: false,
             });
             if stopped.is_some() || thread.has_ended {
-                converter.track(process, thread.os_thread, &thread.name);
+                converter.track(process, identity.os_thread, &identity.name);
             }
             self.records += cursor.read(converter, &thread, stopped.is_some());
         }

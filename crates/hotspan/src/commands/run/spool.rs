@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use hotspan_collect::clock::UnixNanos;
+use hotspan_collect::process_tree::ProcessNumber;
 use serde_json::Value;
 
 use crate::error::CommandError;
@@ -42,16 +43,10 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Waits for children that end a moment after the program does, as those of `multiprocessing` do.
 pub(super) fn wait_for_children(spool: &Path) {
     let end = Instant::now() + LAST_WORDS;
-    while recordings(spool).filter_map(|path| process_of(&path)).any(runs) && Instant::now() < end {
+    let is_alive = |path: PathBuf| process_of(&path).is_some_and(|process| ProcessNumber(process).is_alive());
+    while recordings(spool).any(is_alive) && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// Whether a process runs; one that has ended may still wait for its parent to notice.
-fn runs(process: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 /// When a process was written last: what it did later is its exit.
