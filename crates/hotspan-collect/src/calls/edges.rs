@@ -10,6 +10,24 @@ pub(crate) struct FunctionId(pub(crate) u32);
 /// What tells a function from others: the address of its code object or C definition.
 pub(crate) type Key = usize;
 
+/// Sums in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) calls: u64,
+    pub(crate) recursive: u64,
+    pub(crate) own: u64,
+    pub(crate) total: u64,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.recursive += other.recursive;
+        self.own = self.own.wrapping_add(other.own);
+        self.total = self.total.wrapping_add(other.total);
+    }
+}
+
 /// Calls from one function to another. One line of the processor's cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -17,10 +35,7 @@ pub(crate) struct Edge {
     pub(crate) key: Key,
     pub(crate) caller: u32,
     pub(crate) callee: u32,
-    pub(crate) calls: u64,
-    pub(crate) recursive: u64,
-    pub(crate) own: u64,
-    pub(crate) total: u64,
+    pub(crate) sums: Sums,
     /// How many calls have not returned.
     pub(crate) depth: u32,
 }
@@ -66,7 +81,7 @@ const FIRST_SLOTS: usize = 64;
 impl Edges {
     pub(crate) fn new() -> Self {
         // Whatever is called from outside is called from the first.
-        let none = Edge { key: 0, caller: 0, callee: 0, calls: 0, recursive: 0, own: 0, total: 0, depth: 0 };
+        let none = Edge { key: 0, caller: 0, callee: 0, sums: Sums::default(), depth: 0 };
         Self {
             visited: vec![Visited::new(FunctionId(u32::MAX))],
             ids: HashMap::new(),
@@ -163,13 +178,13 @@ impl Edges {
         // SAFETY: as in `take`, to which this edge was given before.
         unsafe {
             let taken = self.edges.get_unchecked_mut(edge as usize);
-            taken.calls += 1;
-            taken.own = taken.own.wrapping_add(total).wrapping_sub(inner);
+            taken.sums.calls += 1;
+            taken.sums.own = taken.sums.own.wrapping_add(total).wrapping_sub(inner);
             taken.depth -= 1;
             if taken.depth == 0 {
-                taken.total = taken.total.wrapping_add(total);
+                taken.sums.total = taken.sums.total.wrapping_add(total);
             } else {
-                taken.recursive += 1;
+                taken.sums.recursive += 1;
             }
             let callee = self.visited.get_unchecked_mut(taken.callee as usize);
             callee.depth -= 1;
@@ -189,13 +204,13 @@ impl Edges {
     }
 
     /// Every edge with the sums that only its callee has, which are handed out once and then forgotten.
-    pub(crate) fn drain(&mut self, mut each: impl FnMut(Option<FunctionId>, FunctionId, &Edge, u64, u64)) {
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(Option<FunctionId>, FunctionId, Sums, u64, u64)) {
         for edge in &self.edges[1..] {
             let caller = self.function(edge.caller);
             let callee = &mut self.visited[edge.callee as usize];
             let recursive = std::mem::take(&mut callee.recursive);
             let total = std::mem::take(&mut callee.total);
-            each(caller, callee.id, edge, recursive, total);
+            each(caller, callee.id, edge.sums, recursive, total);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! every pair of caller and callee has been seen once, nothing is allocated.
 
 use crate::calls::edges::Edges;
-pub(crate) use crate::calls::edges::{FunctionId, Key};
+pub(crate) use crate::calls::edges::{FunctionId, Key, Sums};
 use crate::clock::{self, Ticks};
 
 /// A call that has not returned.
@@ -19,24 +19,6 @@ pub(crate) struct Open {
     span: u32,
     /// Python code, not a function of C.
     pub(crate) is_code: bool,
-}
-
-/// Sums in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sums {
-    pub(crate) calls: u64,
-    pub(crate) recursive: u64,
-    pub(crate) own: u64,
-    pub(crate) total: u64,
-}
-
-impl Sums {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.calls += other.calls;
-        self.recursive += other.recursive;
-        self.own = self.own.wrapping_add(other.own);
-        self.total = self.total.wrapping_add(other.total);
-    }
 }
 
 /// Where in its caller a call is made: a line, or where only that is told the complement of the instruction's offset in the
@@ -248,11 +230,9 @@ impl ThreadCalls {
         while self.depth() > 0 {
             self.pop(now);
         }
+        // Calls and own time of a function are the sums of its edges; the rest is its own and handed over once.
         self.edges.drain(|caller, callee, edge, recursive, total| {
-            let of_edge =
-                Sums { calls: edge.calls, recursive: edge.recursive, own: edge.own, total: edge.total };
-            // Calls and own time of a function are the sums of its edges; the rest is its own and handed over once.
-            add(caller, callee, of_edge, Sums { recursive, total, ..of_edge });
+            add(caller, callee, edge, Sums { recursive, total, ..edge });
         });
     }
 }

@@ -199,6 +199,28 @@ pub(crate) fn forget_parent() {
 }
 
 impl ThreadBuffer {
+    fn new(torch_thread: u64) -> Self {
+        let identity = ThreadIdentity::of_this_thread(torch_thread);
+        let state = ThreadState { session: 0, identity, full: Vec::new(), current: None, has_ended: false };
+        Self { shared: UnsafeCell::new(abi::Thread::EMPTY), state: Mutex::new(state) }
+    }
+
+    /// Gives up the chunks of an earlier session and clears everything that points into them.
+    fn leave_chunks(&self, state: &mut ThreadState) {
+        let shared = self.shared.get();
+        if let Some(chunk) = state.current.take() {
+            // SAFETY: called by the thread that owns the buffer, which alone writes to `shared`, or when that thread has
+            // ended.
+            chunk.set_low(unsafe { (*shared).records } as usize);
+        }
+        state.full.clear();
+        // SAFETY: the same, and readers in other threads need the lock of `state`, which the caller holds.
+        unsafe {
+            shared.write(abi::Thread::EMPTY);
+            (*shared).session = registry().session.load(Ordering::Relaxed);
+        }
+    }
+
     fn take(&self, session: u64) -> Option<ThreadRecording> {
         let mut state = lock(&self.state);
         if state.session != session {
@@ -313,30 +335,6 @@ extern "C" fn attach(session: u64, torch_thread: u64) -> *mut abi::Thread {
     }
     // The address of the whole buffer, not of its first field only: `grow` needs the rest.
     Arc::as_ptr(&buffer).cast_mut().cast()
-}
-
-impl ThreadBuffer {
-    fn new(torch_thread: u64) -> Self {
-        let identity = ThreadIdentity::of_this_thread(torch_thread);
-        let state = ThreadState { session: 0, identity, full: Vec::new(), current: None, has_ended: false };
-        Self { shared: UnsafeCell::new(abi::Thread::EMPTY), state: Mutex::new(state) }
-    }
-
-    /// Gives up the chunks of an earlier session and clears everything that points into them.
-    fn leave_chunks(&self, state: &mut ThreadState) {
-        let shared = self.shared.get();
-        if let Some(chunk) = state.current.take() {
-            // SAFETY: called by the thread that owns the buffer, which alone writes to `shared`, or when that thread has
-            // ended.
-            chunk.set_low(unsafe { (*shared).records } as usize);
-        }
-        state.full.clear();
-        // SAFETY: the same, and readers in other threads need the lock of `state`, which the caller holds.
-        unsafe {
-            shared.write(abi::Thread::EMPTY);
-            (*shared).session = registry().session.load(Ordering::Relaxed);
-        }
-    }
 }
 
 extern "C" fn grow(thread: *mut abi::Thread, room: u64) -> i32 {
