@@ -220,7 +220,8 @@ impl Registry {
 /// Something that only code which holds the GIL touches.
 pub(crate) struct UnderGil<T>(UnsafeCell<T>);
 
-// SAFETY: the GIL is a lock around all uses; `get` demands it.
+// SAFETY: `get` demands the GIL, which is a lock around all uses and orders them. That holds for counts of references in `T`
+// too: a thread that ends without the GIL leaves its own behind, see `Frames`.
 unsafe impl<T> Sync for UnderGil<T> {}
 
 impl<T> UnderGil<T> {
