@@ -22,6 +22,12 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONHOME PYTHONPATH CONDA_PREFIX
 
+# Reading traces is checked for other systems, where `rustup target add` has brought their standard library. A check links
+# nothing, so that the C of zstd, for which it would take a compiler of that system, may be missing.
+READING_TARGETS = $(filter %-apple-darwin %-windows-msvc,$(shell rustup target list --installed 2> /dev/null))
+CHECK_READING := ZSTD_SYS_USE_PKG_CONFIG=1 PKG_CONFIG=echo PKG_CONFIG_ALLOW_CROSS=1 \
+	cargo check -p hotspan --no-default-features --locked
+
 # Linters are pinned: a new version must not turn an old commit red.
 TOOLS := 'maturin>=1.9,<2' ruff==0.17.4 mypy==2.4.1 'pytest>=8.3'
 # The newest torchvision of a given torch is found by pip: each torchvision asks for exactly one torch.
@@ -69,6 +75,8 @@ dev: $(STAMPS)/tools web ## Build hotspan and install it, editable, into .venv
 lint: $(STAMPS)/tools ## Check format, lints, types and the rules of the house
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy -p hotspan --no-default-features --locked -- -D warnings
+	for target in $(READING_TARGETS); do $(CHECK_READING) --target $$target; done
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

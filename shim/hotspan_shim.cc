@@ -61,9 +61,9 @@ thread_local char last_error[256];
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn) noexcept {
   HotspanThread *thread = current_thread();
   if (HOTSPAN_UNLIKELY(thread == nullptr)) return nullptr;
-  if (with_memory.load(std::memory_order_relaxed)) listen_to_allocators();
+  if (is_on(with_memory)) listen_to_allocators();
   const uint32_t name = HOTSPAN_LIKELY(has_room(thread, kRoom)) ? name_of(thread, fn) : 0;
-  const uint32_t inputs = with_inputs && name != 0 ? inputs_of(thread, fn) : 0;
+  const uint32_t inputs = is_on(with_inputs) && name != 0 ? inputs_of(thread, fn) : 0;
   // The inputs may have taken what was left.
   if (HOTSPAN_UNLIKELY(name == 0 || !has_room(thread, 0))) {
     count(thread->dropped);
@@ -134,17 +134,21 @@ int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint
   const int32_t result = guarded([&] {
     taken = torch_profiler_is_active();
     if (taken) return;
-    sink = given_sink;
-    with_inputs = (flags & HOTSPAN_FLAG_INPUTS) != 0;
-    with_ranges.store((flags & HOTSPAN_FLAG_RANGES) != 0, std::memory_order_relaxed);
-    with_ticks = (flags & HOTSPAN_FLAG_TICKS) != 0;
-    with_memory.store((flags & HOTSPAN_FLAG_MEMORY) != 0, std::memory_order_relaxed);
+    const auto set = [flags](std::atomic<bool> &flag, uint32_t bit) {
+      flag.store((flags & bit) != 0, std::memory_order_relaxed);
+    };
+    sink.store(given_sink, std::memory_order_relaxed);
+    set(with_inputs, HOTSPAN_FLAG_INPUTS);
+    set(with_ranges, HOTSPAN_FLAG_RANGES);
+    set(with_ticks, HOTSPAN_FLAG_TICKS);
+    set(with_memory, HOTSPAN_FLAG_MEMORY);
     running_session.store(session, std::memory_order_release);
     listen_to_registrations();
     // Callbacks are registered once and switched on and off: torch allows that at any time, but not removal.
-    at::CallbackHandle &handle = with_inputs ? inputs_handle : plain_handle;
+    const bool inputs = is_on(with_inputs);
+    at::CallbackHandle &handle = inputs ? inputs_handle : plain_handle;
     if (handle == at::INVALID_CALLBACK_HANDLE) {
-      handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end).needsInputs(with_inputs));
+      handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end).needsInputs(inputs));
     } else {
       at::reenableCallback(handle);
     }

@@ -150,7 +150,7 @@ uint32_t hotspan_shim_abi(void);
 int32_t hotspan_shim_begin(const HotspanSink *sink, uint64_t session, uint32_t flags);
 /* Stops (0) or resumes (the number of the running session) without ending anything. */
 void hotspan_shim_gate(uint64_t session);
-/* Stops recording memory only, and leaves the place to torch.profiler, which refuses to start while it is taken. */
+/* Stops recording memory only, and leaves the slot to torch.profiler, which refuses to start while it is taken. */
 int32_t hotspan_shim_release_memory(void);
 /* Ends recording. Operators that still run write their end into their records when they end. */
 int32_t hotspan_shim_end(void);

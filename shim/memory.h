@@ -26,7 +26,7 @@ struct MemoryReporter final : torch::profiler::impl::ProfilerStateBase {
     return torch::profiler::impl::ActiveProfilerType::NONE;
   }
   bool memoryProfilingEnabled() const override {
-    return with_memory.load(std::memory_order_relaxed) && running_session.load(std::memory_order_relaxed) != 0;
+    return is_on(with_memory) && running_session.load(std::memory_order_relaxed) != 0;
   }
   void reportMemoryUsage(
       void *address, int64_t bytes, size_t allocated, size_t reserved, c10::Device device) override {
@@ -39,7 +39,7 @@ struct MemoryReporter final : torch::profiler::impl::ProfilerStateBase {
  private:
   static void write(
       uint8_t kind, void *address, int64_t bytes, size_t allocated, size_t reserved, c10::Device device) noexcept {
-    if (!with_memory.load(std::memory_order_relaxed)) return;
+    if (!is_on(with_memory)) return;
     HotspanThread *thread = current_thread();
     if (thread == nullptr) return;
     if (HOTSPAN_UNLIKELY(!has_room(thread, 0))) return count(thread->dropped);
@@ -72,13 +72,13 @@ struct Listeners {
   std::shared_ptr<c10::DebugInfoBase> reporter = std::make_shared<MemoryReporter>();
 
   static Listeners &all() {
-    Listeners *known = everyone.load(std::memory_order_acquire);
-    if (known == nullptr) {
+    Listeners *present = everyone.load(std::memory_order_acquire);
+    if (present == nullptr) {
       auto *made = new Listeners;
-      if (everyone.compare_exchange_strong(known, made)) return *made;
+      if (everyone.compare_exchange_strong(present, made)) return *made;
       delete made;
     }
-    return *known;
+    return *present;
   }
 
   // In a forked child the lock may be held for ever. The only thread there is the one that forked.
@@ -92,8 +92,13 @@ struct Listeners {
 
   static std::atomic<Listeners *> everyone;
 
-  // Changes what a node says, while its thread may be looking: one store of one pointer, like the load on the other
-  // side. The count of references stays as it is, so the node lets go of the object in the usual way.
+  // Changes what a node says, while its thread may be reading it: one atomic store of one aligned pointer. The count of
+  // references beside it stays as it is, so the node lets go of the object in the usual way.
+  //
+  // The other side is torch's, in machine code that exists already: `ThreadLocalDebugInfo::get` in libc10 loads the pointer
+  // once, without an atomic, and returns what it loaded. An aligned load of a pointer is whole on every processor that torch
+  // runs on, so the thread gets the object or null. Either will do without any order, hence relaxed: the object is made
+  // before its address is first stored, it is never destroyed, and whoever calls it late finds that nothing is wanted.
   static void point(c10::ThreadLocalDebugInfo &node, c10::DebugInfoBase *object) noexcept {
     std::shared_ptr<c10::DebugInfoBase> &info = node.*private_info(InfoOfNode{});
     static_assert(sizeof info == 2 * sizeof(void *), "a shared pointer is a pointer and its count of references");
@@ -113,8 +118,8 @@ __attribute__((noinline, cold)) void listen() noexcept {
     Listeners &all = Listeners::all();
     const std::lock_guard<std::mutex> guard(all.mutex);
     const auto top = c10::ThreadLocalDebugInfo::current();
-    for (const auto &known : all.nodes) {
-      if (top != nullptr && known.lock() == top) return Listeners::point(*top, all.reporter.get());
+    for (const auto &node : all.nodes) {
+      if (top != nullptr && node.lock() == top) return Listeners::point(*top, all.reporter.get());
     }
     if (all.nodes.size() >= 64) all.forget_dead();
     c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, all.reporter);
@@ -137,8 +142,8 @@ void stop_listening() {
   const std::lock_guard<std::mutex> guard(all.mutex);
   all.forget_dead();
   const auto top = c10::ThreadLocalDebugInfo::current();
-  for (const auto &known : all.nodes) {
-    if (const auto node = known.lock()) {
+  for (const auto &listener : all.nodes) {
+    if (const auto node = listener.lock()) {
       // On the thread that stops, the whole node can go, where nothing was put on top of it.
       if (node == top) c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
       Listeners::point(*node, nullptr);

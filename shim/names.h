@@ -1,4 +1,4 @@
-// Names of operators and ranges: written once a thread and session, then known by number.
+// Names of operators and ranges: written once a thread and session, then referred to by number.
 //
 // A training step calls thousands of operators of a hundred kinds, with megabytes of other code in between: what is looked
 // at for every operator is in the cache, what is looked at for every kind is not. So a kind costs one line of memory here.
@@ -60,7 +60,7 @@ inline HotspanNameSlot *slots_of(HotspanThread *thread, const char *text) noexce
   return &thread->names[(reinterpret_cast<uintptr_t>(text) * 0x9e3779b97f4a7c15u >> 54) & ~uint64_t{1}];
 }
 
-// The name of an address that is not known: of a range, whose text torch overwrites, or of a new operator.
+// The name of an address that is not in the table: of a range, whose text torch overwrites, or of a new operator.
 __attribute__((noinline)) uint32_t find_name(HotspanThread *thread, const char *text, const at::RecordFunction &fn) noexcept {
   std::string overload;
   bool registered = false;

@@ -24,12 +24,24 @@
 namespace {
 
 // Nothing here has a destructor: callbacks may run while the process exits.
+//
+// `hotspan_shim_begin` writes the sink and the flags, then publishes the number of the session. A thread that has read the
+// number sees the sink and flags that belong to it, or later ones: a thread may be late and read them while the next session
+// begins, hence atomics. What it writes then is published after its session was stopped, and nobody reads it.
 std::atomic<uint64_t> running_session{0};
-const HotspanSink *sink = nullptr;
-bool with_inputs = false;
+std::atomic<const HotspanSink *> sink{nullptr};
+std::atomic<bool> with_inputs{false};
 std::atomic<bool> with_memory{false};
 std::atomic<bool> with_ranges{false};
-bool with_ticks = false;
+std::atomic<bool> with_ticks{false};
+
+inline bool is_on(const std::atomic<bool> &flag) noexcept {
+  return flag.load(std::memory_order_relaxed);
+}
+
+inline const HotspanSink *current_sink() noexcept {
+  return sink.load(std::memory_order_relaxed);
+}
 
 // Few bytes, so that they fit where the loader keeps room for libraries that are loaded late: no call to find them.
 __attribute__((tls_model("initial-exec"))) thread_local HotspanThread *this_thread = nullptr;
@@ -37,9 +49,9 @@ thread_local bool thread_is_gone = false;
 
 inline uint64_t ticks() noexcept {
 #if defined(__x86_64__)
-  if (with_ticks) return __rdtsc();
+  if (is_on(with_ticks)) return __rdtsc();
 #elif defined(__aarch64__)
-  if (with_ticks) {
+  if (is_on(with_ticks)) {
     uint64_t value;
     __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(value));
     return value;
@@ -55,7 +67,7 @@ static_assert(sizeof(HotspanOperator) == 32 && sizeof(HotspanMemory) == 32 && si
 static_assert(offsetof(HotspanOperator, kind) == offsetof(HotspanMemory, kind) &&
                   offsetof(HotspanOperator, end) == offsetof(HotspanMemory, address) &&
                   offsetof(HotspanOperator, end) == offsetof(HotspanMemoryTotals, one),
-              "every slot says in the same place what it is and that it has ended");
+              "every slot says at the same offset what it is and that it has ended");
 constexpr uint64_t kSlots = 2 * sizeof(HotspanOperator);
 
 // What torch carries from the start of a range to its end, wherever that is: a pointer to the record. Contexts are
@@ -64,7 +76,7 @@ struct Context final : at::ObserverContext {
   HotspanOperator *record = nullptr;
   const HotspanThread *thread = nullptr; // where the range started
 
-  static void *operator new(size_t, void *place) noexcept { return place; }
+  static void *operator new(size_t, void *at) noexcept { return at; }
   static void operator delete(void *, void *) noexcept {}
   static void operator delete(void *raw) noexcept;
 };
@@ -92,10 +104,10 @@ __attribute__((noinline, cold)) void make_contexts() noexcept {
 
 inline std::unique_ptr<at::ObserverContext> context_of(HotspanOperator *record, const HotspanThread *thread) noexcept {
   if (HOTSPAN_UNLIKELY(free_contexts == nullptr)) make_contexts();
-  FreeContext *place = free_contexts;
-  if (HOTSPAN_UNLIKELY(place == nullptr)) return nullptr;
-  free_contexts = place->next;
-  auto *context = new (place) Context;
+  FreeContext *unused = free_contexts;
+  if (HOTSPAN_UNLIKELY(unused == nullptr)) return nullptr;
+  free_contexts = unused->next;
+  auto *context = new (unused) Context;
   context->record = record;
   context->thread = thread;
   return std::unique_ptr<at::ObserverContext>(context);
@@ -112,7 +124,7 @@ void orphan_contexts() noexcept {
   }
 }
 
-// Makes a profiler known to this thread: see memory.h.
+// Puts our object into the slot of this thread: see memory.h.
 inline void listen_to_allocators() noexcept;
 
 // Says goodbye when the thread ends; touched once in attach.
@@ -123,7 +135,7 @@ struct Goodbye {
     orphan_contexts();
     if (HotspanThread *thread = this_thread) {
       this_thread = nullptr;
-      sink->detach(thread);
+      current_sink()->detach(thread);
     }
   }
 };
@@ -132,14 +144,14 @@ thread_local Goodbye goodbye;
 __attribute__((noinline, cold)) HotspanThread *attach(uint64_t session) noexcept {
   if (session == 0 || thread_is_gone) return nullptr;
   goodbye.touched = true;
-  this_thread = sink->attach(session, at::RecordFunction::currentThreadId());
-  if (with_ranges.load(std::memory_order_relaxed)) listen_to_allocators();
+  this_thread = current_sink()->attach(session, at::RecordFunction::currentThreadId());
+  if (is_on(with_ranges)) listen_to_allocators();
   return this_thread;
 }
 
-// The buffer of this thread, null when nothing is to be recorded.
+// The buffer of this thread, null when nothing is to be recorded. To acquire costs no instruction on x86-64.
 inline HotspanThread *current_thread() noexcept {
-  const uint64_t session = running_session.load(std::memory_order_relaxed);
+  const uint64_t session = running_session.load(std::memory_order_acquire);
   HotspanThread *thread = this_thread;
   if (HOTSPAN_UNLIKELY(thread == nullptr || session == 0 || thread->session != session)) return attach(session);
   return thread;
@@ -150,16 +162,19 @@ inline uint64_t room_of(const HotspanThread *thread) noexcept {
 }
 
 __attribute__((noinline, cold)) bool grow(HotspanThread *thread, uint64_t room) noexcept {
-  return sink->grow(thread, room) != 0;
+  return current_sink()->grow(thread, room) != 0;
 }
 
 inline bool has_room(HotspanThread *thread, uint64_t room) noexcept {
   return HOTSPAN_LIKELY(room_of(thread) >= room + kSlots) || grow(thread, room);
 }
 
+// Rust reads these while the thread writes on: it acquires `records` and `blocks`, and what lies behind them never changes
+// again but for `kind` and `end` of a record, which are written atomically. The thread itself is the only writer, so that it
+// reads its own values plainly.
 template <typename Address>
-inline void publish(Address *&place, void *value) noexcept {
-  __atomic_store_n(&place, static_cast<Address *>(value), __ATOMIC_RELEASE);
+inline void publish(Address *&end, void *value) noexcept {
+  __atomic_store_n(&end, static_cast<Address *>(value), __ATOMIC_RELEASE);
 }
 
 inline void count(uint64_t &counter) noexcept {

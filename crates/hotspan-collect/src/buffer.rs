@@ -7,8 +7,10 @@
 //! Fresh memory is the largest cost of recording, so a few chunks are kept for the next recording.
 
 use std::ptr::NonNull;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+
+use crate::locks::lock_unless_forked as lock;
 
 /// What a chunk must know about the slots in it.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +42,7 @@ pub struct Chunk {
 // SAFETY: a chunk is plain memory. Its one writer publishes what it wrote and changes it afterwards only through atomics;
 // the fields themselves are atomics or never change.
 unsafe impl Send for Chunk {}
-// SAFETY: as above.
+// SAFETY: no method writes to the memory through `&self`; what is shared otherwise is as for `Send`.
 unsafe impl Sync for Chunk {}
 
 impl Chunk {
@@ -126,18 +128,6 @@ fn map(size: usize) -> Option<NonNull<u8>> {
 static LIMBO: Mutex<Vec<Chunk>> = Mutex::new(Vec::new());
 /// Chunks for the next recording.
 static KEPT: Mutex<Vec<Chunk>> = Mutex::new(Vec::new());
-
-/// These locks are held for moments, so not getting one means that it was held when this process was forked off: what is
-/// behind it then belongs to the parent.
-fn lock(chunks: &Mutex<Vec<Chunk>>) -> Option<MutexGuard<'_, Vec<Chunk>>> {
-    for _ in 0..10_000 {
-        if let Ok(chunks) = chunks.try_lock() {
-            return Some(chunks);
-        }
-        std::thread::yield_now();
-    }
-    None
-}
 
 impl Drop for Chunk {
     fn drop(&mut self) {

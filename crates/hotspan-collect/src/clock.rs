@@ -73,7 +73,7 @@ fn read_counter() -> u64 {
 
 fn system_nanos(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the result, and both clocks used here exist on every Linux.
+    // SAFETY: `time` is a local that the call fills, and both clocks used here exist on every Linux.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     // Both are narrower on some 32-bit systems, none of which torch supports.
     time.tv_sec * 1_000_000_000 + time.tv_nsec

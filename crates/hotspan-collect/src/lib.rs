@@ -9,23 +9,30 @@
 //!
 //! All unsafe code of the collectors is in this crate.
 
+#![expect(unsafe_code, reason = "collectors share memory with other threads, C++, CUPTI and Python")]
+
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "programs are recorded on Linux only. hint: build hotspan with --no-default-features to read traces"
+);
+
 pub mod agent;
 pub mod buffer;
 pub mod calls;
 pub mod clock;
 mod cpython;
 pub mod cupti;
+mod dynamic_library;
 mod host_spans;
 mod interpreter;
 pub mod launch;
 pub mod lines;
+mod locks;
 pub mod native;
 mod own_file;
 mod own_threads;
 pub mod process_memory;
 pub mod process_tree;
-#[cfg(target_os = "linux")]
 pub mod sampler;
-#[cfg(target_os = "linux")]
 pub mod terminal;
 pub mod torch;

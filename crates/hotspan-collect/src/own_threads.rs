@@ -18,13 +18,13 @@ pub(crate) fn enter() -> OwnThread {
     // SAFETY: takes nothing and cannot fail.
     let this = word(unsafe { libc::gettid() });
     let process = u64::from(std::process::id());
-    let place = THREADS.iter().position(|slot| {
-        let known = slot.load(Ordering::Acquire);
+    let index = THREADS.iter().position(|slot| {
+        let word = slot.load(Ordering::Acquire);
         // What a forked child inherited is free.
-        (known >> 32 != process || known == 0)
-            && slot.compare_exchange(known, this, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        (word >> 32 != process || word == 0)
+            && slot.compare_exchange(word, this, Ordering::AcqRel, Ordering::Acquire).is_ok()
     });
-    OwnThread(place)
+    OwnThread(index)
 }
 
 /// Whether a thread of this process is one of hotspan's.
@@ -35,7 +35,7 @@ pub(crate) fn contains(thread: i32) -> bool {
 
 impl Drop for OwnThread {
     fn drop(&mut self) {
-        if let Some(slot) = self.0.and_then(|place| THREADS.get(place)) {
+        if let Some(slot) = self.0.and_then(|index| THREADS.get(index)) {
             slot.store(0, Ordering::Release);
         }
     }

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::lines::page_size;
+
 /// A process of the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessNumber(pub u32);
@@ -13,6 +15,13 @@ impl fmt::Display for ProcessNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+/// Bytes of memory that a process has in RAM, by its number or as `self`.
+pub(crate) fn resident_bytes(process: impl fmt::Display) -> Option<i64> {
+    let statm = fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
+    let pages: i64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages.saturating_mul(page_size()))
 }
 
 impl ProcessNumber {

@@ -23,6 +23,10 @@ impl Progress for Interruptible {
             return ControlFlow::Continue(());
         }
         self.looked = Some(now);
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the method holds for one lifetime only"
+        )]
         match Python::attach(|py| py.check_signals()) {
             Ok(()) => ControlFlow::Continue(()),
             Err(raised) => {

@@ -1,8 +1,11 @@
 //! `hotspan._core`: the Python module. Thin: it converts arguments and results, and computes nothing itself.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments of these types over by value")]
+
 mod advice;
 mod agent;
 mod averages;
+#[expect(unsafe_code, reason = "passes Python objects to the collector of calls as bare pointers")]
 mod calls;
 mod collect;
 mod device_tables;
@@ -14,6 +17,7 @@ mod function_event;
 mod function_events;
 mod getters;
 mod json;
+#[expect(unsafe_code, reason = "passes Python objects to the collector of lines as bare pointers")]
 mod lines;
 mod native;
 mod spans;

@@ -21,9 +21,10 @@ use watch::{has_monitoring, unwatch, watch};
 /// A collector, whose state is protected by the GIL.
 struct Collector(LineRecorder);
 
-// SAFETY: every use is in a method below, which has the GIL.
+// SAFETY: what is in it belongs to no thread. Methods of `PyLineRecorder` are the only users, and PyO3 calls those with
+// the GIL.
 unsafe impl Send for Collector {}
-// SAFETY: as above.
+// SAFETY: for the same reason no two threads use it at once: the GIL is the lock.
 unsafe impl Sync for Collector {}
 
 /// Whether and how often recording was asked for.
@@ -63,7 +64,7 @@ impl PyLineRecorder {
             return Ok(());
         }
         let codes = self.state(|state| state.codes.borrow().iter().map(|code| code.clone_ref(py)).collect());
-        // SAFETY: the GIL is held.
+        // SAFETY: `py` proves that the GIL is held.
         unsafe { self.collector.0.forget_frames() };
         unwatch(py, codes)
     }
@@ -183,7 +184,7 @@ impl Drop for PyLineRecorder {
             // When the interpreter refuses, it is ending.
             let _ = self.disable(py);
             let _ = self.detach(py);
-            // SAFETY: the GIL is held.
+            // SAFETY: `py` proves that the GIL is held.
             for code in unsafe { self.collector.0.close() } {
                 // SAFETY: the collector hands over the reference it held.
                 drop(unsafe { Bound::from_owned_ptr(py, code.cast()) });

@@ -18,8 +18,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[cfg(feature = "collect")]
     Run(run::Arguments),
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "collect")]
     Attach(attach::Arguments),
     Report(report::Arguments),
     View(view::Arguments),
@@ -28,16 +29,17 @@ pub(crate) enum Command {
     Gpu(gpu::Arguments),
     Ranks(ranks::Arguments),
     Tree(tree::Arguments),
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "collect")]
     Record(record::Arguments),
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "collect")]
     Top(top::Arguments),
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "collect")]
     Dump(dump::Arguments),
     Info(info::Arguments),
     Advise(advise::Arguments),
     Diff(diff::Arguments),
     Export(export::Arguments),
+    #[cfg(feature = "collect")]
     Doctor(doctor::Arguments),
     Completions(completions::Arguments),
 }

@@ -39,7 +39,7 @@ pub enum CommandError {
     #[error("found what --fail-on names: {0}")]
     Found(String),
     /// A process cannot be sampled.
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "collect")]
     #[error(transparent)]
     Sampler(#[from] hotspan_collect::sampler::SamplerError),
     /// A command could not be started.
@@ -68,7 +68,7 @@ impl CommandError {
         match self {
             Self::Open(error) => error.hint(),
             Self::View(error) => error.hint(),
-            #[cfg(target_os = "linux")]
+            #[cfg(feature = "collect")]
             Self::Sampler(error) => error.hint(),
             Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("check the name, and that it is on PATH")

@@ -12,6 +12,7 @@ mod error;
 mod files;
 mod present;
 mod progress;
+mod run_folder;
 mod source_text;
 
 use std::ffi::OsString;

@@ -112,7 +112,7 @@ impl Budget {
 
     /// For whoever watches.
     pub(super) fn status(&self, events: u64) -> String {
-        let resident = super::memory::resident_bytes().unwrap_or(0);
+        let resident = crate::process_tree::resident_bytes("self").unwrap_or(0);
         let share = self.now.share_since(&Cost::default());
         json!({ "events": events, "cost": share, "resident": resident }).to_string()
     }

@@ -1,11 +1,12 @@
 //! Device work as a source of the agent; its handle can leave the device to another profiler and take it back.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hotspan_store::TraceBuilder;
 
 use crate::agent::{Source, Turn};
 use crate::cupti::{self, CuptiError, Recording};
+use crate::locks::lock;
 
 /// Memory for device records that wait to be written: some million kernels.
 const MOST_BYTES: usize = 256 << 20;
@@ -37,13 +38,9 @@ impl Device {
         Ok(device)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Leaves the device to another profiler.
     pub fn pause(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let recording = state.session.take().and_then(cupti::Session::stop);
         state.left.extend(recording);
     }
@@ -53,7 +50,7 @@ impl Device {
     /// # Errors
     /// When CUPTI refuses.
     pub fn resume(&self) -> Result<(), CuptiError> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.session.is_none() {
             let options = cupti::Options { max_bytes: Some(MOST_BYTES), ..cupti::Options::default() };
             state.session = Some(cupti::Session::start(&cupti::Library::load()?, options)?);
@@ -64,7 +61,7 @@ impl Device {
 
 impl Source for Device {
     fn drain(&mut self, builder: &mut TraceBuilder) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.round = state.round.wrapping_add(1);
         let is_time = state.round.is_multiple_of(ROUNDS);
         let part = state.session.as_mut().filter(|_| is_time).and_then(cupti::Session::take);
@@ -80,8 +77,8 @@ impl Source for Device {
     }
 
     fn record(&mut self, turn: Turn, _builder: &mut TraceBuilder) {
-        if let Some(session) = &mut self.lock().session {
-            session.toggle(turn.is_time && turn.is_place);
+        if let Some(session) = &mut lock(&self.state).session {
+            session.toggle(turn.is_time && turn.is_in_range);
         }
     }
 }

@@ -5,22 +5,15 @@ use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder};
 
 use crate::agent::Source;
 use crate::clock;
+use crate::process_tree::resident_bytes;
 
 /// Memory that the process holds in RAM. Nothing is kept open between two looks: see `appended_file`.
 #[derive(Debug)]
 pub(super) struct Resident;
 
-pub(super) fn resident_bytes() -> Option<i64> {
-    // SAFETY: asks for a constant of the system.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: i64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    pages.checked_mul(page)
-}
-
 impl Source for Resident {
     fn drain(&mut self, builder: &mut TraceBuilder) {
-        let Some(bytes) = resident_bytes() else { return };
+        let Some(bytes) = resident_bytes("self") else { return };
         let process = Ident::Int(std::process::id().into());
         let track = builder.track(process, process);
         let (name, category) = (builder.intern("Process memory"), builder.category("memory"));

@@ -24,6 +24,7 @@ use hotspan_store::TraceBuilder;
 use hotspan_store::file::{FileError, Writer};
 
 use crate::clock::{self, UnixNanos};
+use crate::locks::lock;
 use crate::own_threads;
 
 use appended_file::AppendedFile;
@@ -77,11 +78,11 @@ pub struct Turn {
     /// It is the time that was asked for.
     pub is_time: bool,
     /// The program is where it should be recorded. Sources that are told so at once, by others, need not wait for this.
-    pub is_place: bool,
+    pub is_in_range: bool,
 }
 
 impl Turn {
-    const ON: Self = Self { is_time: true, is_place: true };
+    const ON: Self = Self { is_time: true, is_in_range: true };
 }
 
 /// The running agent of this process.
@@ -162,7 +163,7 @@ impl Agent {
             }
             written
         })?;
-        shared.lock().lifetime = Some(Lifetime::new(plan.from.is_none() && plan.until.is_none()));
+        lock(&shared.state).lifetime = Some(Lifetime::new(plan.from.is_none() && plan.until.is_none()));
         let agent = Self { shared, thread: Some(thread), path };
         agent.add(Box::new(memory::Resident));
         Ok(agent)
@@ -176,7 +177,7 @@ impl Agent {
 
     /// Adds a source that records already.
     pub fn add(&self, source: Box<dyn Source>) {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.shared.state);
         state.sources.push((source, Turn::ON));
         state.hurry = true;
         self.shared.wake.notify_all();
@@ -184,12 +185,12 @@ impl Agent {
 
     /// Says that the program gets its turn; the interpreter came to us at that moment.
     pub fn is_ready(&self, began: UnixNanos) {
-        self.shared.lock().change_lifetime(|lifetime| lifetime.is_ready(began));
+        lock(&self.shared.state).change_lifetime(|lifetime| lifetime.is_ready(began));
     }
 
     /// Says whether the program is where it should be recorded.
     pub fn record(&self, on: bool) {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.shared.state);
         if !on {
             state.change_lifetime(Lifetime::is_partial);
         }
@@ -200,7 +201,7 @@ impl Agent {
 
     /// Says something about the recording.
     pub fn set_metadata(&self, key: &str, json: &str) {
-        self.shared.lock().metadata.push((key.to_owned(), json.to_owned()));
+        lock(&self.shared.state).metadata.push((key.to_owned(), json.to_owned()));
     }
 
     /// Ends all sources and the file.
@@ -208,7 +209,7 @@ impl Agent {
     /// # Errors
     /// When not all could be written. The file holds what was written before.
     pub fn finish(mut self) -> Result<(), FileError> {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.shared.state);
         state.change_lifetime(Lifetime::finish);
         state.ending = true;
         drop(state);
@@ -227,10 +228,6 @@ impl Agent {
 }
 
 impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn record(&self, file: AppendedFile, plan: Plan, status: Option<&Path>) -> Result<(), FileError> {
         let mut builder = TraceBuilder::new();
         builder.clock.base_unix = Some(0);
@@ -240,7 +237,7 @@ impl Shared {
         let mut due = Instant::now();
         let (mut round, mut written) = (0_u32, 0_u64);
         loop {
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             while !state.ending && !state.hurry && Instant::now() < due {
                 let left = due.saturating_duration_since(Instant::now());
                 state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -255,7 +252,7 @@ impl Shared {
                 builder.metadata.set(&key, &json);
             }
             let ending = state.ending;
-            let turn = Turn { is_time: plan.is_time(clock::unix_now()), is_place: state.wanted };
+            let turn = Turn { is_time: plan.is_time(clock::unix_now()), is_in_range: state.wanted };
             // Sources may wait for Python's lock: nobody may wait for ours meanwhile.
             let mut sources = std::mem::take(&mut state.sources);
             drop(state);
@@ -286,7 +283,7 @@ impl Shared {
                 }
             }
             // Those that were added meanwhile come after.
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             sources.append(&mut state.sources);
             state.sources = sources;
             drop(state);
@@ -298,7 +295,7 @@ impl Shared {
 
     /// Nothing can be written any more: collectors end, so that they cost the program nothing.
     fn give_up(&self) {
-        let sources = std::mem::take(&mut self.lock().sources);
+        let sources = std::mem::take(&mut lock(&self.state).sources);
         let mut nowhere = TraceBuilder::new();
         nowhere.clock.base_unix = Some(0);
         sources.into_iter().for_each(|(source, _)| source.finish(&mut nowhere));
@@ -307,7 +304,7 @@ impl Shared {
 
 /// The program's signals are the program's.
 fn block_signals() {
-    // SAFETY: fills a set and hands it to the operating system.
+    // SAFETY: a zeroed set is a valid one, which is filled before it is used; only the mask of this thread changes.
     unsafe {
         let mut all = std::mem::zeroed::<libc::sigset_t>();
         libc::sigfillset(&raw mut all);
@@ -315,7 +312,7 @@ fn block_signals() {
     }
 }
 
-/// Says something on stderr, for the program has no other place for it.
+/// Says something on stderr, for the program has no other way to say it.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "hotspan: {text}");
 }

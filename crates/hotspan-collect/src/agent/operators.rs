@@ -1,12 +1,13 @@
 //! Torch operators as a source of the agent.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hotspan_store::TraceBuilder;
 
 use crate::agent::{Source, Turn};
 use crate::calls::SpanTable;
+use crate::locks::lock;
 use crate::torch::{Session, Stream};
 
 /// What one recorded operator costs the program, about: measured with `make bench` as overhead per operator.
@@ -26,7 +27,7 @@ struct State {
     stream: Stream,
     /// Calls of Python functions, which come with the end.
     calls: SpanTable,
-    is_place: bool,
+    is_in_range: bool,
     is_time: bool,
     /// Operators are recorded in one of so many rounds.
     every: u32,
@@ -35,7 +36,7 @@ struct State {
 
 impl State {
     fn is_on(&self) -> bool {
-        self.is_time && self.is_place && self.round.is_multiple_of(self.every)
+        self.is_time && self.is_in_range && self.round.is_multiple_of(self.every)
     }
 
     fn in_words(&self) -> String {
@@ -59,7 +60,7 @@ impl Operators {
         let state = State {
             stream: Stream::new(session),
             calls: SpanTable::default(),
-            is_place: true,
+            is_in_range: true,
             is_time: true,
             every: 1,
             round: 0,
@@ -68,7 +69,7 @@ impl Operators {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.state))
     }
 
     /// Ends the session, so that another one can record.
@@ -84,10 +85,10 @@ impl Operators {
         });
     }
 
-    /// Says whether the program is where it should be recorded; this holds at once.
+    /// Says whether the program is in the range to record; this holds at once.
     pub fn toggle(&self, record: bool) {
         self.with(|state| {
-            state.is_place = record;
+            state.is_in_range = record;
             state.toggle();
         });
     }
@@ -124,7 +125,7 @@ impl Source for Operators {
         self.with(|state| state.stream.add_calls(std::mem::take(&mut state.calls), builder));
     }
 
-    /// Only the time: the place is told by [`Self::toggle`], when the program is there.
+    /// Only the time: [`Self::toggle`] says whether the program is in the range to record.
     fn record(&mut self, turn: Turn, _builder: &mut TraceBuilder) {
         self.with(|state| {
             state.is_time = turn.is_time;

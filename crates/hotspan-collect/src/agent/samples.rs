@@ -1,11 +1,12 @@
 //! Samples of all threads as a source of the agent.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hotspan_store::TraceBuilder;
 
 use crate::agent::{Source, Turn};
+use crate::locks::lock;
 use crate::native::{Options, Rate, Recorder, SampleError};
 
 /// What one signal costs the thread that gets it, about: copying registers, a piece of the stack and Python frames.
@@ -42,7 +43,7 @@ impl Samples {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Option<Recorder>) -> T) -> T {
-        act(&mut self.recorder.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.recorder))
     }
 
     fn change_rate(&mut self, rate: Rate, builder: &mut TraceBuilder) -> String {
@@ -80,7 +81,7 @@ impl Source for Samples {
     }
 
     fn record(&mut self, turn: Turn, builder: &mut TraceBuilder) {
-        if !turn.is_time || !turn.is_place {
+        if !turn.is_time || !turn.is_in_range {
             self.stop(builder);
         } else if self.with(|recorder| recorder.is_none()) {
             // Another sampler may have begun meanwhile; then it has the threads.

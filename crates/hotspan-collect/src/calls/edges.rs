@@ -10,6 +10,24 @@ pub(crate) struct FunctionId(pub(crate) u32);
 /// What tells a function from others: the address of its code object or C definition.
 pub(crate) type Key = usize;
 
+/// Sums in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) calls: u64,
+    pub(crate) recursive: u64,
+    pub(crate) own: u64,
+    pub(crate) total: u64,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.recursive += other.recursive;
+        self.own = self.own.wrapping_add(other.own);
+        self.total = self.total.wrapping_add(other.total);
+    }
+}
+
 /// Calls from one function to another. One line of the processor's cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -17,17 +35,14 @@ pub(crate) struct Edge {
     pub(crate) key: Key,
     pub(crate) caller: u32,
     pub(crate) callee: u32,
-    pub(crate) calls: u64,
-    pub(crate) recursive: u64,
-    pub(crate) own: u64,
-    pub(crate) total: u64,
+    pub(crate) sums: Sums,
     /// How many calls have not returned.
     pub(crate) depth: u32,
 }
 
 /// A function this thread has been in. What edges add up to is not kept twice.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct Visited {
     pub(crate) id: FunctionId,
     /// How many of its calls have not returned.
     pub(crate) depth: u32,
@@ -37,7 +52,7 @@ pub(crate) struct Known {
     pub(crate) total: u64,
 }
 
-impl Known {
+impl Visited {
     fn new(id: FunctionId) -> Self {
         Self { id, depth: 0, last_edge: 0, recursive: 0, total: 0 }
     }
@@ -54,7 +69,7 @@ struct Slot {
 /// The functions of a thread and the calls between them.
 #[derive(Debug)]
 pub(crate) struct Edges {
-    known: Vec<Known>,
+    visited: Vec<Visited>,
     ids: HashMap<Key, u32>,
     /// The first is none: its key is nobody's.
     edges: Vec<Edge>,
@@ -66,9 +81,9 @@ const FIRST_SLOTS: usize = 64;
 impl Edges {
     pub(crate) fn new() -> Self {
         // Whatever is called from outside is called from the first.
-        let none = Edge { key: 0, caller: 0, callee: 0, calls: 0, recursive: 0, own: 0, total: 0, depth: 0 };
+        let none = Edge { key: 0, caller: 0, callee: 0, sums: Sums::default(), depth: 0 };
         Self {
-            known: vec![Known::new(FunctionId(u32::MAX))],
+            visited: vec![Visited::new(FunctionId(u32::MAX))],
             ids: HashMap::new(),
             edges: vec![none],
             slots: vec![Slot::default(); FIRST_SLOTS],
@@ -85,9 +100,10 @@ impl Edges {
     /// The edge from `caller` to `key`, when it was taken before.
     #[inline(always)]
     pub(crate) fn find(&self, caller: u32, key: Key) -> Option<u32> {
-        // SAFETY: callers are places in `known`, and their last edges places in `edges`.
+        // SAFETY: `caller` is 0 or came from `take` or `give_back`, so it is an index into `visited`; its last edge was set by
+        // `take` to an index into `edges`, or is 0, which is one. Neither list ever shrinks.
         unsafe {
-            let last = self.known.get_unchecked(caller as usize).last_edge;
+            let last = self.visited.get_unchecked(caller as usize).last_edge;
             if self.edges.get_unchecked(last as usize).key == key {
                 return Some(last);
             }
@@ -115,8 +131,8 @@ impl Edges {
     #[cold]
     pub(crate) fn add(&mut self, caller: u32, key: Key, id: FunctionId) -> u32 {
         let callee = *self.ids.entry(key).or_insert_with(|| {
-            self.known.push(Known::new(id));
-            self.known.len() as u32 - 1
+            self.visited.push(Visited::new(id));
+            self.visited.len() as u32 - 1
         });
         let edge = self.edges.len() as u32;
         self.edges.push(Edge { key, caller, callee, ..self.edges[0] });
@@ -144,12 +160,13 @@ impl Edges {
     #[inline(always)]
     pub(crate) fn take(&mut self, edge: u32) -> u32 {
         debug_assert!((edge as usize) < self.edges.len());
-        // SAFETY: an edge comes from `find` or `add`, so that it and the functions at its ends are known.
+        // SAFETY: `edge` comes from `find` or `add`, so it is an index into `edges`; `add` made its caller and callee indices
+        // into `visited`. Neither list ever shrinks.
         unsafe {
             let taken = self.edges.get_unchecked_mut(edge as usize);
             taken.depth += 1;
-            self.known.get_unchecked_mut(taken.caller as usize).last_edge = edge;
-            self.known.get_unchecked_mut(taken.callee as usize).depth += 1;
+            self.visited.get_unchecked_mut(taken.caller as usize).last_edge = edge;
+            self.visited.get_unchecked_mut(taken.callee as usize).depth += 1;
             taken.callee
         }
     }
@@ -158,18 +175,18 @@ impl Edges {
     #[inline(always)]
     pub(crate) fn give_back(&mut self, edge: u32, total: u64, inner: u64) -> u32 {
         debug_assert!((edge as usize) < self.edges.len());
-        // SAFETY: the edge was taken, and edges and functions are never removed.
+        // SAFETY: as in `take`, to which this edge was given before.
         unsafe {
             let taken = self.edges.get_unchecked_mut(edge as usize);
-            taken.calls += 1;
-            taken.own = taken.own.wrapping_add(total).wrapping_sub(inner);
+            taken.sums.calls += 1;
+            taken.sums.own = taken.sums.own.wrapping_add(total).wrapping_sub(inner);
             taken.depth -= 1;
             if taken.depth == 0 {
-                taken.total = taken.total.wrapping_add(total);
+                taken.sums.total = taken.sums.total.wrapping_add(total);
             } else {
-                taken.recursive += 1;
+                taken.sums.recursive += 1;
             }
-            let callee = self.known.get_unchecked_mut(taken.callee as usize);
+            let callee = self.visited.get_unchecked_mut(taken.callee as usize);
             callee.depth -= 1;
             if callee.depth == 0 {
                 callee.total = callee.total.wrapping_add(total);
@@ -180,20 +197,20 @@ impl Edges {
         }
     }
 
-    /// The function at a place; that of the first is nobody.
+    /// The function at an index; the first is none.
     #[inline]
-    pub(crate) fn function(&self, place: u32) -> Option<FunctionId> {
-        (place != 0).then(|| self.known[place as usize].id)
+    pub(crate) fn function(&self, index: u32) -> Option<FunctionId> {
+        (index != 0).then(|| self.visited[index as usize].id)
     }
 
     /// Every edge with the sums that only its callee has, which are handed out once and then forgotten.
-    pub(crate) fn drain(&mut self, mut each: impl FnMut(Option<FunctionId>, FunctionId, &Edge, u64, u64)) {
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(Option<FunctionId>, FunctionId, Sums, u64, u64)) {
         for edge in &self.edges[1..] {
             let caller = self.function(edge.caller);
-            let callee = &mut self.known[edge.callee as usize];
+            let callee = &mut self.visited[edge.callee as usize];
             let recursive = std::mem::take(&mut callee.recursive);
             let total = std::mem::take(&mut callee.total);
-            each(caller, callee.id, edge, recursive, total);
+            each(caller, callee.id, edge.sums, recursive, total);
         }
     }
 }

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::calls::functions::{Kind, describe_builtin};
 use crate::calls::thread::{FunctionId, Key, Open, Site, ThreadCalls};
-use crate::calls::threads::{last_thread, lock, this_thread};
+use crate::calls::threads::{last_thread, this_thread};
 use crate::calls::tracer::{Tracer, running};
 use crate::clock::{self, Ticks};
 use crate::interpreter::{Interpreter, Owned, Ptr, text_attribute, type_of};
+use crate::locks::lock_unless_forked as lock;
 
 /// What the callee of an event is.
 #[derive(Clone, Copy)]
@@ -30,7 +31,7 @@ impl Callee {
     /// The objects are live.
     #[inline(always)]
     unsafe fn key(self, python: &Interpreter, by_type: bool) -> Key {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises that the objects are live, which is all that reading their definition needs.
         unsafe {
             let key = match self {
                 Self::Code(code, _) => return code as Key,
@@ -44,7 +45,7 @@ impl Callee {
     /// Methods of C told apart by the type they are called on, as torch.profiler shows them.
     #[inline(never)]
     unsafe fn key_with_type(self, python: &Interpreter, key: Key) -> Key {
-        // SAFETY: the objects are live.
+        // SAFETY: called by `key` alone, whose caller promises that the objects are live.
         let object = unsafe {
             match self {
                 Self::Builtin(function) => (python.c_self)(function),
@@ -55,7 +56,7 @@ impl Callee {
         if object.is_null() {
             return key;
         }
-        // SAFETY: as above. An odd number is the address of nothing.
+        // SAFETY: what a live function is bound to is live as well. An odd number is the address of nothing.
         key ^ (unsafe { type_of(object) } as Key).rotate_left(20) | 1
     }
 }
@@ -71,7 +72,8 @@ pub(crate) static WANTS_SITES: AtomicBool = AtomicBool::new(false);
 pub(crate) unsafe fn called_from(site: impl FnOnce() -> Site) {
     if WANTS_SITES.load(Ordering::Relaxed) {
         let mine = this_thread();
-        // SAFETY: the state is this thread's, and no other reference to it is in use.
+        // SAFETY: null, or the calls of this thread, which holds the GIL: see `threads`. No reference to them is in use, for
+        // events come from the interpreter, never from within another event that holds one.
         unsafe {
             if !mine.is_null() && (*mine).wants_sites() {
                 (*mine).site = site();
@@ -80,14 +82,15 @@ pub(crate) unsafe fn called_from(site: impl FnOnce() -> Site) {
     }
 }
 
-/// A call begins. The short way is part of the callback, where the kind of callee is known; all else is out of its way.
+/// A call begins. The short way is part of the callback, where the kind of callee is fixed; all else is out of its way.
 ///
 /// # Safety
 /// The GIL is held; the objects are live.
 #[inline(always)]
 pub(crate) unsafe fn entered(python: &'static Interpreter, callee: Callee) {
     let mine = last_thread();
-    // SAFETY: the state is this thread's, and no other reference to it is in use.
+    // SAFETY: null, or the calls of this thread, which holds the GIL: see `threads`. No reference to them is in use, for
+    // events come from the interpreter, never from within another event that holds one. The caller keeps the objects alive.
     unsafe {
         if mine.is_null() || !(*mine).enter_plainly(|| callee.key(python, false), callee.is_code()) {
             entered_otherwise(python, callee);
@@ -98,7 +101,7 @@ pub(crate) unsafe fn entered(python: &'static Interpreter, callee: Callee) {
 #[inline(never)]
 unsafe fn entered_otherwise(python: &'static Interpreter, callee: Callee) {
     let mine = this_thread();
-    // SAFETY: as above.
+    // SAFETY: as in `entered`, which alone calls this. Each reference ends before Python code may run in `entered_anew`.
     unsafe {
         if mine.is_null() || (*mine).is_busy() {
             return;
@@ -123,7 +126,7 @@ unsafe fn entered_otherwise(python: &'static Interpreter, callee: Callee) {
 pub(crate) unsafe fn left(python: &'static Interpreter, callee: Callee) {
     let now = clock::now();
     let mine = last_thread();
-    // SAFETY: as above.
+    // SAFETY: as in `entered`.
     unsafe {
         let is_it = |open: &Open| open.leaves_as == callee.key(python, false);
         if mine.is_null() || !(*mine).leave_plainly(now, is_it) {
@@ -140,7 +143,7 @@ pub(crate) unsafe fn left(python: &'static Interpreter, callee: Callee) {
 pub(crate) unsafe fn left_code() {
     let now = clock::now();
     let mine = last_thread();
-    // SAFETY: as above.
+    // SAFETY: as in `entered`; there is no object.
     unsafe {
         if mine.is_null() || !(*mine).leave_plainly(now, |open| open.is_code) {
             left_otherwise(now, ThreadCalls::leave_code);
@@ -151,8 +154,8 @@ pub(crate) unsafe fn left_code() {
 #[inline(never)]
 unsafe fn left_otherwise(now: Ticks, leave: impl FnOnce(&mut ThreadCalls, Ticks)) {
     let mine = this_thread();
-    // SAFETY: the state is this thread's. Asking a timer runs Python code, whose events find the state busy; the reference
-    // begins afterwards.
+    // SAFETY: null, or the calls of this thread, which holds the GIL. Asking a timer runs Python code, whose events find
+    // the state busy; the reference begins afterwards.
     unsafe {
         if !mine.is_null()
             && let Some(now) = time_of(mine, now)
@@ -164,7 +167,7 @@ unsafe fn left_otherwise(now: Ticks, leave: impl FnOnce(&mut ThreadCalls, Ticks)
 
 /// The time of an event that came at `now`, by the timer of the session; `None` when the event is not the program's.
 unsafe fn time_of(mine: *mut ThreadCalls, now: Ticks) -> Option<Ticks> {
-    // SAFETY: as above.
+    // SAFETY: `left_otherwise`, which alone calls this, passes the calls of this thread, which holds the GIL.
     unsafe {
         if (*mine).is_busy() {
             return None;
@@ -178,18 +181,20 @@ unsafe fn time_of(mine: *mut ThreadCalls, now: Ticks) -> Option<Ticks> {
 #[cold]
 unsafe fn entered_anew(python: &'static Interpreter, mine: *mut ThreadCalls, callee: Callee, leaves_as: Key) {
     let Some(tracer) = running() else { return };
-    // SAFETY: the GIL is held. Naming a function may run Python code and let other threads run: the state is marked as
-    // busy meanwhile, nothing of it is borrowed, and it is looked at again afterwards.
+    // SAFETY: `mine` is the calls of this thread, which holds the GIL. Naming a function and asking a timer may run Python code
+    // and let other threads run: the calls are marked as busy meanwhile, nothing of them is borrowed, and whether they are
+    // still of this session is checked afterwards.
     unsafe {
         let session = (*mine).session;
         (*mine).set_busy(true);
         let (key, id) = learn(python, &tracer, callee, leaves_as, (*mine).by_type);
         (*mine).set_busy(false);
+        let asked = tracer.has_timer().then(|| tracer.now());
         if this_thread() != mine || (*mine).session != session {
             return;
         }
         let edge = (*mine).edge_to(key).unwrap_or_else(|| (*mine).new_edge(key, id));
-        (*mine).enter(edge, leaves_as, callee.is_code(), || tracer.now());
+        (*mine).enter(edge, leaves_as, callee.is_code(), || asked.unwrap_or_else(clock::now));
     }
 }
 
@@ -215,8 +220,7 @@ unsafe fn learn(
                     && let Some(module) = module_of(python, frame)
                 {
                     let key = module.0 as Key;
-                    let known = find(key);
-                    let id = known.unwrap_or_else(|| {
+                    let id = find(key).unwrap_or_else(|| {
                         let class =
                             text_attribute(python, type_of(module.0), c"__name__").unwrap_or_default();
                         add(key, Kind::Module { class, number: 0 }, module.into_raw())
@@ -265,7 +269,7 @@ unsafe fn learn(
 
 /// The module whose call runs in a frame: the first argument.
 unsafe fn module_of(python: &'static Interpreter, frame: Option<Ptr>) -> Option<Owned> {
-    // SAFETY: the GIL is held; the current frame is live.
+    // SAFETY: `learn` holds the GIL; the frame is that of the event or the current one, both of which run.
     unsafe {
         let frame = frame.unwrap_or_else(|| (python.current_frame)());
         if frame.is_null() {

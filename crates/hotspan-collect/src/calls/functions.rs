@@ -40,10 +40,10 @@ pub(crate) struct Functions {
     modules: HashMap<String, u32>,
 }
 
-// SAFETY: the objects are only touched with the GIL held.
+// SAFETY: a registry is moved with its tracer. Its objects are used by methods that demand the GIL, on whichever thread.
 unsafe impl Send for Functions {}
 
-/// Name and place of a function, as pstats shows it.
+/// Name, file and line of a function, as pstats shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Label {
     pub(crate) file: String,
@@ -91,7 +91,7 @@ impl Functions {
         self.by_key.clear();
         self.modules.clear();
         for function in self.rows.drain(..) {
-            // SAFETY: each row has one reference.
+            // SAFETY: the caller holds the GIL, and each row has one reference, which goes with the row.
             unsafe { (python.dec_ref)(function.object) };
         }
     }
@@ -108,7 +108,8 @@ impl Function {
     pub(crate) unsafe fn label(&self, python: &'static Interpreter) -> Label {
         match &self.kind {
             Kind::Code | Kind::Running { .. } => {
-                // SAFETY: the object is a code object and kept alive.
+                // SAFETY: the caller holds the GIL; the object of this kind is a code object, and the row's reference
+                // keeps it alive.
                 let (file, line, name) = unsafe { describe_code(python, self.object, c"co_name") };
                 Label { file, first_line: line, name, is_builtin: false }
             }
@@ -146,7 +147,7 @@ impl Function {
         python: &'static Interpreter,
         prefixes: &[String],
     ) -> Option<String> {
-        // SAFETY: as in `label`.
+        // SAFETY: the caller holds the GIL; what `code` returns is a code object that the row keeps alive.
         let (file, ..) = unsafe { describe_code(python, self.code()?, c"co_name") };
         Some(without_prefix(&file, prefixes).to_owned())
     }
@@ -157,7 +158,8 @@ impl Function {
     /// The GIL is held.
     pub(crate) unsafe fn line_at(&self, python: &'static Interpreter, offset: i32) -> Option<i32> {
         let (code, line_of) = (self.code()?, python.code_line);
-        // SAFETY: the code object is kept alive; offsets beyond its end have no line.
+        // SAFETY: the caller holds the GIL, and the row's reference keeps the code object alive; offsets beyond its end
+        // have no line.
         Some(unsafe { line_of(code, offset) }).filter(|&line| line > 0)
     }
 
@@ -170,7 +172,8 @@ impl Function {
             Kind::Builtin { span_name, .. } => span_name.clone(),
             Kind::Module { .. } => self.module_name().unwrap_or_default(),
             Kind::Code | Kind::Running { .. } => {
-                // SAFETY: as in `label`.
+                // SAFETY: the caller holds the GIL; the object of this kind is a code object, and the row's reference
+                // keeps it alive.
                 let (file, first_line, name) = unsafe { describe_code(python, self.object, c"co_name") };
                 let line = if let Kind::Running { line } = self.kind { line } else { first_line };
                 let short = without_prefix(&file, prefixes);
@@ -191,7 +194,7 @@ unsafe fn describe_code(
     code: Ptr,
     name: &std::ffi::CStr,
 ) -> (String, u32, String) {
-    // SAFETY: the caller holds the GIL and the code object.
+    // SAFETY: the methods that call this hold the GIL and keep the code object alive; the new references are owned.
     unsafe {
         let file = text_attribute(python, code, c"co_filename").unwrap_or_default();
         let line = Owned::new(python, (python.get_attribute)(code, c"co_firstlineno".as_ptr()))

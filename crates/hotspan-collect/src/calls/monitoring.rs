@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::CallsError;
 use crate::calls::events::{Callee, called_from, entered, left};
-use crate::calls::threads::lock;
 use crate::interpreter::{Interpreter, Owned, Ptr, VectorFunction, type_of};
+use crate::locks::lock_unless_forked as lock;
 
 /// Tool ids to try: first those that are nobody's by custom.
 const TOOL_IDS: [c_long; 6] = [3, 4, 2, 1, 0, 5];
@@ -35,7 +35,8 @@ static CALLBACKS: [AtomicUsize; EVENTS.len()] = [const { AtomicUsize::new(0) }; 
 
 /// A new reference to the callback of an event.
 unsafe fn callback(python: &'static Interpreter, event: &Event, kept: &AtomicUsize) -> Option<Ptr> {
-    // SAFETY: the GIL is held, so that nobody else makes it; the reference that is kept is never given back.
+    // SAFETY: the caller holds the GIL, so that no other thread makes the object too; the reference that is kept is never
+    // given back, so that the address stays valid.
     unsafe {
         if kept.load(Ordering::Relaxed) == 0 {
             kept.store(python.callback(event.function)?.into_raw() as usize, Ordering::Relaxed);
@@ -44,10 +45,10 @@ unsafe fn callback(python: &'static Interpreter, event: &Event, kept: &AtomicUsi
     }
 }
 
-/// The bits of an argument count that count; the first says that the place before the arguments is free.
+/// The bits of an argument count that count; the first says that the slot before the arguments is free.
 const COUNT: usize = usize::MAX >> 1;
 
-/// What stands in the place of a first argument that there is not.
+/// What is passed for a first argument that there is not.
 static MISSING: AtomicUsize = AtomicUsize::new(0);
 
 /// The tool id in use.
@@ -56,7 +57,7 @@ static TOOL: Mutex<Option<c_long>> = Mutex::new(None);
 /// # Safety
 /// The GIL is held.
 pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Result<(), CallsError> {
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL; references that `call` is given pass to it.
     unsafe {
         // A forked child may have inherited callbacks that record nothing.
         stop(python);
@@ -79,7 +80,7 @@ pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Resu
 }
 
 unsafe fn module(python: &'static Interpreter) -> Option<Owned> {
-    // SAFETY: the GIL is held.
+    // SAFETY: all callers hold the GIL; importing returns a new reference or null, which is what `Owned` takes.
     unsafe { Owned::new(python, (python.import)(c"sys".as_ptr()))?.attribute(c"monitoring") }
 }
 
@@ -89,7 +90,7 @@ unsafe fn listen(
     tool: c_long,
     builtins: bool,
 ) -> Option<()> {
-    // SAFETY: the GIL is held; references pass to the calls.
+    // SAFETY: the caller holds the GIL; `monitoring` is a live module, and references that `call` is given pass to it.
     unsafe {
         let missing = monitoring.attribute(c"MISSING")?;
         MISSING.store(missing.0 as usize, Ordering::Relaxed);
@@ -115,7 +116,8 @@ unsafe fn listen(
 /// The GIL is held.
 pub(crate) unsafe fn stop(python: &'static Interpreter) {
     let Some(tool) = lock(&TOOL).and_then(|mut tool| tool.take()) else { return };
-    // SAFETY: the GIL is held. What fails leaves callbacks that record nothing.
+    // SAFETY: the caller holds the GIL, and every reference is owned or passes to a call. What fails leaves callbacks
+    // that record nothing.
     unsafe {
         python.aside(|| {
             let Some(monitoring) = module(python) else { return };
@@ -148,7 +150,7 @@ fn answer(python: &Interpreter) -> Ptr {
 unsafe extern "C" fn python_entered(_: Ptr, arguments: *const Ptr, count: usize, _: Ptr) -> Ptr {
     let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
     if count & COUNT >= 1 {
-        // SAFETY: the interpreter passes the code object first, and holds the GIL.
+        // SAFETY: the interpreter holds the GIL and passes the code object, alive, as the first of `count` arguments.
         unsafe { entered(python, Callee::Code(*arguments, None)) };
     }
     answer(python)
@@ -157,7 +159,7 @@ unsafe extern "C" fn python_entered(_: Ptr, arguments: *const Ptr, count: usize,
 unsafe extern "C" fn python_left(_: Ptr, arguments: *const Ptr, count: usize, _: Ptr) -> Ptr {
     let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
     if count & COUNT >= 1 {
-        // SAFETY: as above.
+        // SAFETY: the interpreter holds the GIL and passes the code object, alive, as the first of `count` arguments.
         unsafe { left(python, Callee::Code(*arguments, None)) };
     }
     answer(python)
@@ -169,7 +171,8 @@ unsafe fn callee(python: &Interpreter, arguments: *const Ptr, count: usize) -> O
     if count & COUNT < 4 {
         return None;
     }
-    // SAFETY: the interpreter passes code, offset, callable and first argument (or a mark that there is none).
+    // SAFETY: there are four arguments, all alive during the callback: code, offset, callable and first argument, or a
+    // mark that there is none.
     unsafe {
         let callable = *arguments.add(2);
         if python.is_c_function(callable) {
@@ -186,7 +189,8 @@ unsafe fn callee(python: &Interpreter, arguments: *const Ptr, count: usize) -> O
 
 unsafe extern "C" fn c_entered(_: Ptr, arguments: *const Ptr, count: usize, _: Ptr) -> Ptr {
     let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
-    // SAFETY: as above. This event comes for functions of Python too, before they are entered.
+    // SAFETY: the interpreter holds the GIL and passes `count` live arguments, the second of them the offset. This event
+    // comes for functions of Python too, before they are entered.
     unsafe {
         if count & COUNT >= 2 {
             called_from(|| !((python.as_long)(*arguments.add(1)) as i32));
@@ -200,7 +204,7 @@ unsafe extern "C" fn c_entered(_: Ptr, arguments: *const Ptr, count: usize, _: P
 
 unsafe extern "C" fn c_left(_: Ptr, arguments: *const Ptr, count: usize, _: Ptr) -> Ptr {
     let Some(python) = Interpreter::get() else { return std::ptr::null_mut() };
-    // SAFETY: as above.
+    // SAFETY: the interpreter holds the GIL and passes `count` live arguments.
     unsafe {
         if let Some(callee) = callee(python, arguments, count) {
             left(python, callee);

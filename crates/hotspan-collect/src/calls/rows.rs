@@ -5,10 +5,10 @@ use hotspan_store::{CallRow, Duration, FrameId, FrameKind, FrameRow, Ident, Time
 
 use crate::calls::functions::Function;
 use crate::calls::thread::{CallSpan, FunctionId, Site, Sums};
-use crate::calls::threads::lock;
 use crate::calls::tracer::{ThreadSpans, Tracer};
 use crate::clock::Ticks;
 use crate::interpreter::Ptr;
+use crate::locks::lock_unless_forked as lock;
 
 /// Calls added up, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct CalledFunction {
 pub struct CallTable {
     /// Functions, in order of their first call.
     pub functions: Vec<CalledFunction>,
-    /// Calls by caller and callee, which are places in `functions`.
+    /// Calls by caller and callee, which are indices into `functions`.
     pub edges: Vec<(usize, usize, CallSums)>,
 }
 
@@ -84,15 +84,16 @@ impl Tracer {
             return CallTable::default();
         };
         let mut table = CallTable::default();
-        let mut places: HashMap<FunctionId, usize> = HashMap::new();
+        let mut indices: HashMap<FunctionId, usize> = HashMap::new();
         for index in 0..functions.len() {
             let id = FunctionId(index as u32);
             let (Some(function), Some(found)) = (functions.get(id), totals.functions.get(&id)) else {
                 continue;
             };
-            // SAFETY: the GIL is held. Attributes of code objects run no Python code, so that the locks are safe to hold.
+            // SAFETY: the GIL is held, which `table` demands of its caller. Attributes of code objects run no Python
+            // code, so that the locks are safe to hold.
             let label = unsafe { function.label(self.python) };
-            places.insert(id, table.functions.len());
+            indices.insert(id, table.functions.len());
             table.functions.push(CalledFunction {
                 file: label.file,
                 first_line: label.first_line,
@@ -106,7 +107,7 @@ impl Tracer {
             .edges
             .iter()
             .filter_map(|((caller, callee), found)| {
-                Some((*places.get(caller)?, *places.get(callee)?, sums(found)))
+                Some((*indices.get(caller)?, *indices.get(callee)?, sums(found)))
             })
             .collect();
         edges.sort_unstable_by_key(|&(caller, callee, _)| (caller, callee));
@@ -156,7 +157,7 @@ impl Tracer {
                 if let (true, Some(caller)) = (site < 0, (parent as usize).checked_sub(1)) {
                     let caller = spans[caller].function;
                     spans[index].site = *lines.entry((caller, site)).or_insert_with(|| {
-                        // SAFETY: the GIL is held.
+                        // SAFETY: the GIL is held, which the callers of `named` demand of theirs.
                         let line = |function: &Function| unsafe { function.line_at(self.python, !site) };
                         functions.get(caller).and_then(line).unwrap_or(0)
                     });
@@ -165,9 +166,9 @@ impl Tracer {
         }
         let named = (0..functions.len()).filter_map(|index| functions.get(FunctionId(index as u32))).map(
             |function| SpanFunction {
-                // SAFETY: as above.
+                // SAFETY: the GIL is held, which the callers of `named` demand of theirs.
                 name: unsafe { function.span_name(self.python, prefixes) },
-                // SAFETY: as above.
+                // SAFETY: the GIL is held, which the callers of `named` demand of theirs.
                 file: unsafe { function.short_file(self.python, prefixes) },
                 module: function.module_number(),
             },
@@ -196,7 +197,7 @@ impl SpanTable {
 }
 
 impl CallTable {
-    /// Adds the sums to a trace. Functions that share name and place share rows.
+    /// Adds the sums to a trace. Functions that share name and file share rows.
     pub fn write(&self, builder: &mut TraceBuilder) {
         let frames: Vec<FrameId> = self
             .functions
@@ -208,7 +209,7 @@ impl CallTable {
             })
             .collect();
         let mut rows: Vec<CallRow> = Vec::new();
-        let mut places: HashMap<(FrameId, FrameId), usize> = HashMap::new();
+        let mut indices: HashMap<(FrameId, FrameId), usize> = HashMap::new();
         let all = self
             .functions
             .iter()
@@ -216,13 +217,13 @@ impl CallTable {
             .map(|(function, &callee)| (FrameId::NONE, callee, function.sums));
         let edges = self.edges.iter().map(|&(caller, callee, sums)| (frames[caller], frames[callee], sums));
         for (caller, callee, sums) in all.chain(edges) {
-            let place = *places.entry((caller, callee)).or_insert_with(|| {
+            let index = *indices.entry((caller, callee)).or_insert_with(|| {
                 let (calls, primitive_calls) = (0, 0);
                 let (self_time, total_time) = (Duration(0), Duration(0));
                 rows.push(CallRow { caller, callee, calls, primitive_calls, self_time, total_time });
                 rows.len() - 1
             });
-            let row = &mut rows[place];
+            let row = &mut rows[index];
             row.calls += sums.calls;
             row.primitive_calls += sums.calls - sums.recursive;
             row.self_time.0 += sums.own.0;

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::calls::CallsError;
 use crate::calls::events::{Callee, called_from, entered, left, left_code};
-use crate::calls::threads::lock;
 use crate::interpreter::{Interpreter, MethodDefinition, Owned, ProfileFunction, Ptr};
+use crate::locks::lock_unless_forked as lock;
 
 const CALL: c_int = 0;
 const RETURN: c_int = 3;
@@ -21,7 +21,7 @@ const C_CALL: c_int = 4;
 const C_EXCEPTION: c_int = 5;
 const C_RETURN: c_int = 6;
 
-/// Set on every new thread by `threading`; its first event puts [`on_event`] in its place.
+/// Set on every new thread by `threading`; its first event replaces it by [`on_event`].
 static HOOK: MethodDefinition = MethodDefinition::fast(c"hotspan_hook", hook);
 
 /// The definitions of the functions that start threads.
@@ -40,7 +40,7 @@ struct Previous {
     of_this: Ptr,
     thread: u64,
 }
-// SAFETY: used with the GIL only.
+// SAFETY: its objects are used by `start` and `stop` only, whose callers hold the GIL, on whichever thread.
 unsafe impl Send for Previous {}
 
 static PREVIOUS: Mutex<Option<Previous>> = Mutex::new(None);
@@ -49,16 +49,16 @@ static PREVIOUS: Mutex<Option<Previous>> = Mutex::new(None);
 /// The GIL is held.
 pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Result<(), CallsError> {
     BUILTINS.store(builtins, Ordering::Relaxed);
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL; what `attribute` returns is owned until its definition is read.
     unsafe {
         if python.set_profile.is_none() {
             return Err(CallsError::NoEvents);
         }
         set_on_new_threads(python);
-        for (name, place) in [c"start_new_thread", c"start_new"].into_iter().zip(&STARTERS) {
+        for (name, starter) in [c"start_new_thread", c"start_new"].into_iter().zip(&STARTERS) {
             let function =
                 attribute(python, c"_thread", name).filter(|function| python.is_c_function(function.0));
-            place.store(function.map_or(0, |function| python.definition(function.0)), Ordering::Relaxed);
+            starter.store(function.map_or(0, |function| python.definition(function.0)), Ordering::Relaxed);
         }
         NEWEST.store(0, Ordering::Relaxed);
         set_on_all(python, Some(on_event));
@@ -69,7 +69,7 @@ pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Resu
 /// # Safety
 /// The GIL is held.
 pub(crate) unsafe fn stop(python: &'static Interpreter) {
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL; the references in `Previous` are ours and pass to the calls or are given back.
     unsafe {
         NEWEST.store(0, Ordering::Relaxed);
         set_on_all(python, None);
@@ -105,9 +105,9 @@ unsafe fn set_on_all(python: &'static Interpreter, function: Option<ProfileFunct
         ) {
             // The newest is the first.
             let mut thread = first(interpreter());
-            let known = NEWEST.load(Ordering::Relaxed);
-            let newest = if thread.is_null() { known } else { number(thread) };
-            while !thread.is_null() && number(thread) > known {
+            let before = NEWEST.load(Ordering::Relaxed);
+            let newest = if thread.is_null() { before } else { number(thread) };
+            while !thread.is_null() && number(thread) > before {
                 if set(thread, function, null_mut()) < 0 {
                     (python.clear_error)();
                 }
@@ -121,12 +121,12 @@ unsafe fn set_on_all(python: &'static Interpreter, function: Option<ProfileFunct
 }
 
 unsafe fn attribute(python: &'static Interpreter, module: &CStr, name: &CStr) -> Option<Owned> {
-    // SAFETY: the GIL is held.
+    // SAFETY: all callers hold the GIL; importing returns a new reference or null, which is what `Owned` takes.
     unsafe { Owned::new(python, (python.import)(module.as_ptr()))?.attribute(name) }
 }
 
 unsafe fn set_on_new_threads(python: &'static Interpreter) {
-    // SAFETY: the GIL is held; references pass to the calls or are kept.
+    // SAFETY: the caller holds the GIL; references are owned and pass to the calls or into `PREVIOUS`.
     unsafe {
         // A forked child inherits the hook with all else.
         if lock(&PREVIOUS).is_none_or(|previous| previous.is_some()) {

@@ -39,9 +39,9 @@ impl SpanTable {
                 (described.name, described.sort_index) = (Some(name), Some(os_thread));
             }
             let hidden = self.hidden(&spans);
-            for (place, span) in spans.iter().enumerate() {
+            for (position, span) in spans.iter().enumerate() {
                 let Some(&(name, module)) = names.get(span.function.0 as usize) else { continue };
-                if hidden[place] {
+                if hidden[position] {
                     continue;
                 }
                 let mut arg = |builder: &mut TraceBuilder, key: &[u8], value| {
@@ -56,7 +56,7 @@ impl SpanTable {
                 if span.parent > 0 {
                     arg(builder, b"Python parent id", Arg::Int(before + i64::from(span.parent)));
                 }
-                arg(builder, b"Python id", Arg::Int(before + place as i64 + 1));
+                arg(builder, b"Python id", Arg::Int(before + position as i64 + 1));
                 if let Some(module) = module {
                     arg(builder, b"Python module id", Arg::Int(i64::from(module)));
                 }

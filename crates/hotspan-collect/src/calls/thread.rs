@@ -1,12 +1,10 @@
 //! What one thread keeps while calls are traced: the functions it is in, and sums over those it has left.
 //!
-//! Entering costs a look at the function called last from the same place, or one probe of a table; leaving costs none. After
+//! Entering costs a look at the function called last by the same caller, or one probe of a table; leaving costs none. After
 //! every pair of caller and callee has been seen once, nothing is allocated.
 
-use std::sync::atomic::AtomicUsize;
-
 use crate::calls::edges::Edges;
-pub(crate) use crate::calls::edges::{FunctionId, Key};
+pub(crate) use crate::calls::edges::{FunctionId, Key, Sums};
 use crate::clock::{self, Ticks};
 
 /// A call that has not returned.
@@ -23,26 +21,8 @@ pub(crate) struct Open {
     pub(crate) is_code: bool,
 }
 
-/// Sums in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sums {
-    pub(crate) calls: u64,
-    pub(crate) recursive: u64,
-    pub(crate) own: u64,
-    pub(crate) total: u64,
-}
-
-impl Sums {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.calls += other.calls;
-        self.recursive += other.recursive;
-        self.own = self.own.wrapping_add(other.own);
-        self.total = self.total.wrapping_add(other.total);
-    }
-}
-
-/// Where in its caller a call is made: a line, or where only that is known the complement of the instruction's offset in the
-/// caller's code; 0: not known.
+/// Where in its caller a call is made: a line, or where only that is told the complement of the instruction's offset in the
+/// caller's code; 0: not told.
 pub(crate) type Site = i32;
 
 /// One call as a span; spans are in order of their starts.
@@ -60,8 +40,6 @@ pub(crate) struct CallSpan {
 /// What a thread has done; its own thread writes it, with the GIL.
 #[derive(Debug)]
 pub(crate) struct ThreadCalls {
-    /// The thread it belongs to; 0: none. Others look at it.
-    pub(crate) thread: AtomicUsize,
     /// Which session the rest belongs to; 0: none.
     pub(crate) session: u64,
     /// Events need their key and the time, and nothing else: none of what follows is wanted.
@@ -87,7 +65,6 @@ pub(crate) struct ThreadCalls {
 impl ThreadCalls {
     pub(crate) fn new(session: u64, os_thread: i64, room: usize) -> Self {
         Self {
-            thread: AtomicUsize::new(0),
             session,
             plain: room == 0,
             busy: false,
@@ -103,13 +80,6 @@ impl ThreadCalls {
             room,
             dropped: 0,
         }
-    }
-
-    /// Begins anew; it stays the same thread's.
-    pub(crate) fn renew(&mut self, other: Self) {
-        let thread = std::mem::take(self.thread.get_mut());
-        *self = other;
-        *self.thread.get_mut() = thread;
     }
 
     /// Says what the session wants of events beside the usual.
@@ -221,8 +191,8 @@ impl ThreadCalls {
 
     #[cold]
     fn unwind(&mut self, now: Ticks, leaves_as: Key) {
-        if let Some(place) = self.stack.iter().rposition(|open| open.leaves_as == leaves_as) {
-            while self.stack.len() > place {
+        if let Some(index) = self.stack.iter().rposition(|open| open.leaves_as == leaves_as) {
+            while self.stack.len() > index {
                 self.pop(now);
             }
         }
@@ -260,11 +230,9 @@ impl ThreadCalls {
         while self.depth() > 0 {
             self.pop(now);
         }
+        // Calls and own time of a function are the sums of its edges; the rest is its own and handed over once.
         self.edges.drain(|caller, callee, edge, recursive, total| {
-            let of_edge =
-                Sums { calls: edge.calls, recursive: edge.recursive, own: edge.own, total: edge.total };
-            // Calls and own time of a function are the sums of its edges; the rest is its own and handed over once.
-            add(caller, callee, of_edge, Sums { recursive, total, ..of_edge });
+            add(caller, callee, edge, Sums { recursive, total, ..edge });
         });
     }
 }

@@ -3,27 +3,36 @@
 //!
 //! Events come with the GIL held, one at a time, and most are of the thread that had the last one. So the state that was
 //! used last is remembered for all threads together, and the register that tells threads apart says whether it is the right
-//! one. States are never freed, only used again: whoever looks at one that its thread just gave up sees that it is nobody's.
+//! one. States are never freed, only used again, so that this look is safe at any time.
+//!
+//! Who may touch a state:
+//! - `owner` is an atomic, which any thread reads through [`LAST`] at any time. Only the thread that has the state writes it. A
+//!   thread that reads its own number there therefore has the state; it reads 0 or another number everywhere else. A number is
+//!   given to a new thread only after the system has ended the old one, which has stored 0 before.
+//! - `calls` is used by the thread that has the state, with the GIL; at the end of that thread, without the GIL but under the
+//!   lock of [`THREADS`]; and by whoever has both the GIL and that lock. Any two of these exclude each other, and the lock or
+//!   the GIL orders them.
 
-use std::cell::Cell;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::cell::{Cell, UnsafeCell};
+use std::ptr::{from_ref, null_mut};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use crate::calls::thread::ThreadCalls;
 use crate::calls::tracer::running;
 use crate::clock;
+use crate::locks::lock_unless_forked as lock;
 
 /// The running session, 0 for none.
 pub(crate) static ACTIVE: AtomicU64 = AtomicU64::new(0);
 /// The state of every thread that has met an event.
-pub(crate) static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+pub(crate) static THREADS: Mutex<Vec<&'static ThreadState>> = Mutex::new(Vec::new());
 /// The functions that threads were in when tracing began, until the thread meets its first event.
 pub(crate) static PREPARED: Mutex<Vec<(u64, Box<ThreadCalls>)>> = Mutex::new(Vec::new());
 /// States whose threads have ended.
-static FREE: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<&'static ThreadState>> = Mutex::new(Vec::new());
 /// The state of the thread that had the last event.
-static LAST: AtomicPtr<ThreadCalls> = AtomicPtr::new(null_mut());
+static LAST: AtomicPtr<ThreadState> = AtomicPtr::new(null_mut());
 
 /// Whether forked children trace nothing: what they did would only fill their memory. Sums go on, as in cProfile.
 pub(crate) static ENDS_IN_CHILDREN: AtomicBool = AtomicBool::new(false);
@@ -34,26 +43,27 @@ pub(crate) extern "C" fn in_child() {
     }
 }
 
-pub(crate) struct Known(pub(crate) *mut ThreadCalls);
-// SAFETY: what is behind it is used by its own thread, or with the GIL, which its thread then does not hold.
-unsafe impl Send for Known {}
-
-thread_local! {
-    static CURRENT: Cell<*mut ThreadCalls> = const { Cell::new(null_mut()) };
-    static ENDED: Cell<bool> = const { Cell::new(false) };
-    static AT_END: AtEnd = const { AtEnd };
+/// What a thread keeps, and whose it is.
+pub(crate) struct ThreadState {
+    /// The number of the thread that has it; 0: none.
+    owner: AtomicUsize,
+    calls: UnsafeCell<ThreadCalls>,
 }
 
-/// Locks without waiting for ever: a lock that cannot be had was held by another thread when this process was forked off.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    for _ in 0..100_000 {
-        match mutex.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-        }
+// SAFETY: `owner` is an atomic. `calls` is reached through raw pointers only, by whoever may use it as the rules at the top of
+// this file say; those exclude each other.
+unsafe impl Sync for ThreadState {}
+
+impl ThreadState {
+    pub(crate) fn calls(&self) -> *mut ThreadCalls {
+        self.calls.get()
     }
-    None
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<&'static ThreadState>> = const { Cell::new(None) };
+    static ENDED: Cell<bool> = const { Cell::new(false) };
+    static AT_END: AtEnd = const { AtEnd };
 }
 
 /// A number that no other running thread has, without a call. Never 0.
@@ -84,63 +94,60 @@ struct AtEnd;
 impl Drop for AtEnd {
     fn drop(&mut self) {
         ENDED.set(true);
-        let mine = CURRENT.replace(null_mut());
-        if mine.is_null() {
-            return;
-        }
+        let Some(mine) = CURRENT.take() else { return };
         let Some(mut threads) = lock(&THREADS) else { return };
-        threads.retain(|known| known.0 != mine);
-        // SAFETY: made by `attach`, out of the list, and its thread is here: nobody else changes it.
-        let state = unsafe { &mut *mine };
+        threads.retain(|thread| !std::ptr::eq(*thread, mine));
         // From here on it is nobody's; the next thread may have the same number.
-        state.thread.store(0, Ordering::Release);
-        if state.session != 0
-            && state.session == ACTIVE.load(Ordering::Acquire)
+        mine.owner.store(0, Ordering::Release);
+        // SAFETY: this is the thread that had the state, at its end, and the lock is held.
+        let calls = unsafe { &mut *mine.calls() };
+        if calls.session != 0
+            && calls.session == ACTIVE.load(Ordering::Acquire)
             && let Some(tracer) = running()
         {
             let now = clock::now();
             if let Some(mut totals) = lock(&tracer.totals) {
-                totals.take(state, now);
+                totals.take(calls, now);
             }
         }
-        state.renew(ThreadCalls::new(0, 0, 0));
+        *calls = ThreadCalls::new(0, 0, 0);
         if let Some(mut free) = lock(&FREE) {
-            free.push(Known(mine));
+            free.push(mine);
         }
     }
 }
 
-/// The state that was used last, if it is that of this thread in the running session; null otherwise.
+/// The calls of the thread that had the last event, if that is this thread and they are of the running session; null
+/// otherwise. The GIL is held.
 #[inline(always)]
 pub(crate) fn last_thread() -> *mut ThreadCalls {
     let session = ACTIVE.load(Ordering::Relaxed);
-    let last = LAST.load(Ordering::Relaxed);
-    // SAFETY: states are never freed, and one that has the number of this thread is this thread's.
-    unsafe {
-        let is_it = !last.is_null()
-            && (*last).thread.load(Ordering::Relaxed) == thread_pointer()
-            && (*last).session == session
-            && session != 0;
-        if is_it { last } else { null_mut() }
+    // SAFETY: null, or made by `attach` and never freed. The GIL, with which it was stored, orders that before this.
+    let Some(last) = (unsafe { LAST.load(Ordering::Relaxed).as_ref() }) else { return null_mut() };
+    if last.owner.load(Ordering::Relaxed) != thread_pointer() {
+        return null_mut();
     }
+    // SAFETY: this thread has the state, and holds the GIL.
+    let is_of_session = unsafe { (*last.calls()).session } == session && session != 0;
+    if is_of_session { last.calls() } else { null_mut() }
 }
 
-/// The state of this thread in the running session; null when nothing is to be recorded.
+/// The calls of this thread in the running session; null when nothing is to be recorded. The GIL is held.
 pub(crate) fn this_thread() -> *mut ThreadCalls {
     let session = ACTIVE.load(Ordering::Relaxed);
-    let mine = CURRENT.get();
-    // SAFETY: the state is this thread's until it ends.
-    if !mine.is_null() && unsafe { (*mine).session } == session && session != 0 {
-        LAST.store(mine, Ordering::Relaxed);
-        mine
-    } else {
-        attach(session)
+    match CURRENT.get() {
+        // SAFETY: this thread has the state, and holds the GIL.
+        Some(mine) if session != 0 && unsafe { (*mine.calls()).session } == session => {
+            LAST.store(from_ref(mine).cast_mut(), Ordering::Relaxed);
+            mine.calls()
+        }
+        _ => attach(session),
     }
 }
 
-/// The state that this thread has, in whichever session.
-pub(crate) fn own_state() -> *mut ThreadCalls {
-    CURRENT.get()
+/// The calls of this thread, in whichever session; null when it has met no event.
+pub(crate) fn own_calls() -> *mut ThreadCalls {
+    CURRENT.get().map_or(null_mut(), ThreadState::calls)
 }
 
 #[cold]
@@ -150,31 +157,32 @@ fn attach(session: u64) -> *mut ThreadCalls {
     }
     let Some(tracer) = running() else { return null_mut() };
     let Some(mut threads) = lock(&THREADS) else { return null_mut() };
-    // SAFETY: cannot fail.
+    // SAFETY: both take nothing and cannot fail.
     let (os_thread, ident) = unsafe { (i64::from(libc::gettid()), libc::pthread_self() as u64) };
     let prepared = lock(&PREPARED).and_then(|mut prepared| {
-        let index = prepared.iter().position(|(known, state)| *known == ident && state.session == session)?;
+        let index = prepared.iter().position(|(of, calls)| *of == ident && calls.session == session)?;
         Some(prepared.swap_remove(index).1)
     });
-    let mut state = match prepared {
+    let mut calls = match prepared {
         Some(prepared) => *prepared,
         None => ThreadCalls::new(session, os_thread, tracer.room()),
     };
-    state.os_thread = os_thread;
-    state.wants(tracer.has_timer(), tracer.room() > 0, tracer.module_call());
-    let mut mine = CURRENT.get();
-    if mine.is_null() {
+    calls.os_thread = os_thread;
+    calls.wants(tracer.has_timer(), tracer.room() > 0, tracer.module_call());
+    let mine = CURRENT.get().unwrap_or_else(|| {
         let _ = AT_END.try_with(|_| ());
         let free = lock(&FREE).and_then(|mut free| free.pop());
-        mine = free.map_or_else(|| Box::into_raw(Box::new(ThreadCalls::new(0, 0, 0))), |free| free.0);
-        threads.push(Known(mine));
-        CURRENT.set(mine);
-    }
-    // SAFETY: the state is this thread's: a new one, or that of an earlier session, which was collected.
-    unsafe {
-        (*mine).renew(state);
-        (*mine).thread.store(thread_pointer(), Ordering::Release);
-    }
-    LAST.store(mine, Ordering::Relaxed);
-    mine
+        let mine = free.unwrap_or_else(|| {
+            let calls = UnsafeCell::new(ThreadCalls::new(0, 0, 0));
+            Box::leak(Box::new(ThreadState { owner: AtomicUsize::new(0), calls }))
+        });
+        mine.owner.store(thread_pointer(), Ordering::Release);
+        threads.push(mine);
+        CURRENT.set(Some(mine));
+        mine
+    });
+    // SAFETY: this thread has the state, and holds the GIL. What was in it is of an earlier session, which was collected.
+    unsafe { *mine.calls() = calls };
+    LAST.store(from_ref(mine).cast_mut(), Ordering::Relaxed);
+    mine.calls()
 }

@@ -13,10 +13,11 @@ use crate::calls::CallsError;
 use crate::calls::events::WANTS_SITES;
 use crate::calls::functions::{Functions, Kind};
 use crate::calls::thread::{CallSpan, FunctionId, Key, Sums, ThreadCalls};
-use crate::calls::threads::{ACTIVE, ENDS_IN_CHILDREN, PREPARED, THREADS, in_child, lock, own_state};
+use crate::calls::threads::{ACTIVE, ENDS_IN_CHILDREN, PREPARED, THREADS, in_child, own_calls};
 use crate::calls::{monitoring, set_profile};
 use crate::clock::{self, Calibration, ClockStart, Ticks};
 use crate::interpreter::{Interpreter, Owned, Ptr};
+use crate::locks::lock_unless_forked as lock;
 
 /// What to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl Totals {
     }
 }
 
-/// A timer of the caller's, in place of the clock.
+/// A timer of the caller's, instead of the clock.
 #[derive(Debug)]
 pub(crate) struct Timer {
     function: Ptr,
@@ -94,9 +95,10 @@ pub struct Tracer {
     session: AtomicU64,
 }
 
-// SAFETY: the timer is only called with the GIL held; the rest is behind locks.
+// SAFETY: only the timer keeps it from being so, an object of Python. It is used by `now` and `drop`, with the GIL held,
+// which any thread may hold.
 unsafe impl Send for Tracer {}
-// SAFETY: as above.
+// SAFETY: the timer is never changed after `with_timer`, and the GIL orders its uses; all else is atomic or behind locks.
 unsafe impl Sync for Tracer {}
 
 static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
@@ -112,7 +114,7 @@ impl Tracer {
     /// A tracer that has seen nothing. The GIL is held.
     ///
     /// # Errors
-    /// When there is no interpreter, or one that is not known.
+    /// When there is no interpreter, or one of an unknown version.
     pub fn new() -> Result<Self, CallsError> {
         let python = Interpreter::get().ok_or(CallsError::NoInterpreter)?;
         Ok(Self {
@@ -135,7 +137,7 @@ impl Tracer {
     /// The GIL is held and `function` is a live object.
     #[must_use]
     pub unsafe fn with_timer(mut self, function: Ptr, unit: f64) -> Self {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller holds the GIL and promises that the object is live; the new reference is given back by `drop`.
         let function = unsafe { self.python.new_reference(function) };
         self.timer = Some(Timer { function, unit });
         self
@@ -184,7 +186,7 @@ impl Tracer {
             None => return Err(CallsError::AlreadyTracing),
         }
         if options.running {
-            // SAFETY: the GIL is held.
+            // SAFETY: the GIL is held, which `start` demands of its caller.
             unsafe { self.prepare(session, options) };
         }
         ENDS_IN_CHILDREN.store(options.spans > 0, Ordering::Release);
@@ -195,7 +197,7 @@ impl Tracer {
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });
         ACTIVE.store(session, Ordering::Release);
-        // SAFETY: the GIL is held.
+        // SAFETY: the GIL is held, which `start` demands of its caller.
         let started = unsafe {
             if self.python.minor_version() >= 12 {
                 monitoring::start(self.python, options.builtins)
@@ -216,7 +218,7 @@ impl Tracer {
             return;
         }
         let now = self.now();
-        // SAFETY: the GIL is held.
+        // SAFETY: the GIL is held, which `stop` demands of its caller.
         unsafe {
             if self.python.minor_version() >= 12 {
                 monitoring::stop(self.python);
@@ -236,15 +238,15 @@ impl Tracer {
         let session = self.session.load(Ordering::Acquire);
         // In a forked child the other threads are gone, and what they did is the parent's.
         let forked = self.process.load(Ordering::Relaxed) != u64::from(std::process::id());
-        let mine = own_state();
+        let mine = own_calls();
         let (Some(threads), Some(mut totals)) = (lock(&THREADS), lock(&self.totals)) else { return };
-        for known in threads.iter().filter(|known| !forked || known.0 == mine) {
-            // SAFETY: threads that end leave the list first, under the same lock; those that run do not hold the GIL,
-            // and touch their state only with it.
-            let state = unsafe { &mut *known.0 };
-            if state.session == session {
-                totals.take(state, now);
-                state.renew(ThreadCalls::new(0, state.os_thread, 0));
+        for thread in threads.iter().filter(|thread| !forked || thread.calls() == mine) {
+            // SAFETY: the GIL and the lock are both held: the thread uses its calls with the GIL only, and leaves the list
+            // under the lock before it ends.
+            let calls = unsafe { &mut *thread.calls() };
+            if calls.session == session {
+                totals.take(calls, now);
+                *calls = ThreadCalls::new(0, calls.os_thread, 0);
             }
         }
     }
@@ -271,17 +273,18 @@ impl Tracer {
     pub(crate) fn now(&self) -> Ticks {
         match &self.timer {
             None => clock::now(),
-            // SAFETY: the GIL is held wherever the time is asked for.
+            // SAFETY: the time is read by events, which come with the GIL held, and by `stop`, which demands it.
             Some(timer) => unsafe { self.ask(timer) },
         }
     }
 
     #[cold]
     unsafe fn ask(&self, timer: &Timer) -> Ticks {
-        // SAFETY: the timer is ours; its events are not the program's.
+        // SAFETY: the caller holds the GIL, and our reference keeps the function alive. It runs Python code, whose events
+        // find the calls of this thread busy and leave them alone; no reference to them is held meanwhile.
         unsafe {
             self.python.aside(|| {
-                let mine = own_state();
+                let mine = own_calls();
                 let was_busy = !mine.is_null() && (*mine).set_busy(true);
                 let value = Owned::new(self.python, (self.python.call_object)(timer.function, null_mut()));
                 let number = value.map_or(0.0, |value| (self.python.as_double)(value.0));
@@ -304,7 +307,7 @@ impl Tracer {
             *totals = Totals::default();
         }
         if let Some(mut functions) = lock(&self.functions) {
-            // SAFETY: the GIL is held.
+            // SAFETY: the GIL is held, which `clear` demands of its caller.
             unsafe { functions.clear(self.python) };
         }
     }
@@ -312,7 +315,8 @@ impl Tracer {
     /// Notes the functions that every thread is in.
     unsafe fn prepare(&self, session: u64, options: Options) {
         let python = self.python;
-        // SAFETY: the GIL is held throughout; references are owned.
+        // SAFETY: `start` holds the GIL throughout; new references are owned, and borrowed ones come from
+        // `frames`, which is one of them.
         unsafe {
             let Some(sys) = Owned::new(python, (python.import)(c"sys".as_ptr())) else { return };
             let Some(frames) = sys.attribute(c"_current_frames").and_then(|all| python.call(all.0, &[]))

@@ -58,9 +58,9 @@ pub struct Kernel {
     /// Registers of each thread.
     pub registers: u16,
     partitioned_cache: [u32; 2],
-    /// Nanoseconds; 0 when not known.
+    /// Nanoseconds; 0 when CUPTI cannot tell.
     pub start: u64,
-    /// Nanoseconds; 0 when not known.
+    /// Nanoseconds; 0 when CUPTI cannot tell.
     pub end: u64,
     completed: u64,
     /// The device.
@@ -73,7 +73,7 @@ pub struct Kernel {
     pub grid: [i32; 3],
     /// Threads of a block.
     pub block: [i32; 3],
-    /// Bytes of a block, known when the kernel was compiled.
+    /// Bytes of a block, fixed when the kernel was compiled.
     pub static_shared: i32,
     /// Bytes of a block, given at the launch.
     pub dynamic_shared: i32,
@@ -110,9 +110,9 @@ pub struct Memcpy {
     flags: u8,
     /// How much.
     pub bytes: u64,
-    /// Nanoseconds; 0 when not known.
+    /// Nanoseconds; 0 when CUPTI cannot tell.
     pub start: u64,
-    /// Nanoseconds; 0 when not known.
+    /// Nanoseconds; 0 when CUPTI cannot tell.
     pub end: u64,
     /// The device.
     pub device: u32,
@@ -146,9 +146,9 @@ pub struct MemcpyPeer {
     flags: u8,
     /// How much.
     pub bytes: u64,
-    /// Nanoseconds; 0 when not known.
+    /// Nanoseconds; 0 when CUPTI cannot tell.
     pub start: u64,
-    /// Nanoseconds; 0 when not known.
+    /// Nanoseconds; 0 when CUPTI cannot tell.
     pub end: u64,
     /// The device that copies.
     pub device: u32,
@@ -182,9 +182,9 @@ pub struct Memset {
     value: u32,
     /// How much.
     pub bytes: u64,
-    /// Nanoseconds; 0 when not known.
+    /// Nanoseconds; 0 when CUPTI cannot tell.
     pub start: u64,
-    /// Nanoseconds; 0 when not known.
+    /// Nanoseconds; 0 when CUPTI cannot tell.
     pub end: u64,
     /// The device.
     pub device: u32,
@@ -406,11 +406,11 @@ impl Functions {
     /// CUPTI's name of a result.
     pub(crate) fn result_name(&self, result: CuptiResult) -> String {
         let mut text = std::ptr::null();
-        // SAFETY: `text` is a place for a pointer to static text.
-        let known = unsafe { (self.get_result_string)(result, &raw mut text) };
-        // SAFETY: CUPTI returned zero-terminated text.
+        // SAFETY: CUPTI takes any number, and fills the local with the address of static text or leaves it null.
+        let found = unsafe { (self.get_result_string)(result, &raw mut text) };
+        // SAFETY: null, or what CUPTI returned: static text that ends in a zero.
         unsafe { text_at(text) }
-            .filter(|_| known == CuptiResult::SUCCESS)
+            .filter(|_| found == CuptiResult::SUCCESS)
             .unwrap_or_else(|| format!("CUPTI error {}", result.0))
     }
 }

@@ -6,12 +6,13 @@
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::cupti::abi::{CuptiResult, Functions};
 use crate::cupti::calls::Calls;
 use crate::cupti::records::{Call, Records};
+use crate::locks::lock;
 use crate::own_threads;
 
 /// Bytes of one buffer: ten thousand kernels.
@@ -27,7 +28,8 @@ const ALIGNMENT: usize = 4096;
 #[derive(Debug)]
 struct Buffer(*mut u8);
 
-// SAFETY: plain memory, owned by whoever holds the value.
+// SAFETY: memory of the allocator, which any thread may use and free, and to which nothing else points while this value
+// exists.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
@@ -38,7 +40,7 @@ impl Buffer {
     }
 
     fn new() -> Option<Self> {
-        // SAFETY: the layout is not empty.
+        // SAFETY: the layout has more than 0 bytes.
         let base = unsafe { std::alloc::alloc(Self::layout()) };
         (!base.is_null()).then_some(Self(base))
     }
@@ -60,7 +62,7 @@ struct Filled {
 
 /// What the callbacks and the worker share.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct BufferDecoder {
     functions: Functions,
     calls: Arc<Calls>,
     /// Bytes of decoded records at most.
@@ -80,23 +82,18 @@ struct State {
     is_closed: bool,
 }
 
-static RUNNING: Mutex<Option<Arc<Reader>>> = Mutex::new(None);
+static RUNNING: Mutex<Option<Arc<BufferDecoder>>> = Mutex::new(None);
 static KEPT: Mutex<Vec<Buffer>> = Mutex::new(Vec::new());
 /// Buffers that CUPTI or a queue has.
 static LENT: AtomicUsize = AtomicUsize::new(0);
-
-/// A lock that a panic elsewhere does not take away: the data is consistent after every statement that changes it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// `CUpti_BuffersCallbackRequestFunc`. Lending nothing makes CUPTI drop records and count them.
 pub(crate) extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, max_records: *mut usize) {
     let running = lock(&RUNNING).clone();
     let is_free = LENT.load(Ordering::Relaxed) < MOST_BUFFERS;
     let lent = if running.is_some() && is_free { lock(&KEPT).pop().or_else(Buffer::new) } else { None };
-    if let (None, Some(reader)) = (&lent, &running) {
-        reader.refused.fetch_add(1, Ordering::Relaxed);
+    if let (None, Some(decoder)) = (&lent, &running) {
+        decoder.refused.fetch_add(1, Ordering::Relaxed);
     }
     let (base, bytes) = match lent {
         Some(lent) => {
@@ -107,7 +104,7 @@ pub(crate) extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, max_r
         }
         None => (std::ptr::null_mut(), 0),
     };
-    // SAFETY: CUPTI passes places for the answers.
+    // SAFETY: CUPTI passes three pointers to variables of its own, which it reads when this returns.
     unsafe {
         buffer.write(base);
         size.write(bytes);
@@ -131,10 +128,10 @@ pub(crate) extern "C" fn completed(
     }
     let buffer = Buffer(buffer);
     match lock(&RUNNING).clone() {
-        Some(reader) => {
-            reader.count_dropped(context, stream);
-            lock(&reader.state).waiting.push(Filled { buffer, valid });
-            reader.changed.notify_all();
+        Some(decoder) => {
+            decoder.count_dropped(context, stream);
+            lock(&decoder.state).waiting.push(Filled { buffer, valid });
+            decoder.changed.notify_all();
         }
         None => put_away(buffer),
     }
@@ -154,20 +151,20 @@ fn make_ready() {
         return;
     }
     if let Some(buffer) = Buffer::new() {
-        // SAFETY: as many bytes as the buffer has.
+        // SAFETY: `new` allocated this many bytes, and nobody else has the buffer yet.
         unsafe { buffer.0.write_bytes(0, BUFFER_BYTES) };
         lock(&KEPT).push(buffer);
     }
 }
 
-impl Reader {
+impl BufferDecoder {
     /// Begins to lend buffers and to read those that come back.
     pub(crate) fn start(
         functions: Functions,
         calls: Arc<Calls>,
         limit: usize,
     ) -> Result<(Arc<Self>, JoinHandle<()>), std::io::Error> {
-        let reader = Arc::new(Self {
+        let decoder = Arc::new(Self {
             functions,
             calls,
             limit,
@@ -177,13 +174,13 @@ impl Reader {
             dropped: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         });
-        let worker = Arc::clone(&reader);
+        let worker = Arc::clone(&decoder);
         let thread = std::thread::Builder::new().name("hotspan-device".to_owned()).spawn(move || {
             let _own = own_threads::enter();
             worker.read_until_closed();
         })?;
-        *lock(&RUNNING) = Some(Arc::clone(&reader));
-        Ok((reader, thread))
+        *lock(&RUNNING) = Some(Arc::clone(&decoder));
+        Ok((decoder, thread))
     }
 
     fn read_until_closed(&self) {
@@ -201,7 +198,8 @@ impl Reader {
             for Filled { buffer, valid } in filled {
                 let valid = valid.min(BUFFER_BYTES);
                 let mut records = lock(&self.records);
-                // SAFETY: CUPTI returned this buffer with that many bytes of records, and it is ours again.
+                // SAFETY: `completed` had this buffer back from CUPTI, which writes to it no more, with that many bytes
+                // of records; `valid` is within it.
                 unsafe { records.read(&self.functions, &self.calls, buffer.0, valid, self.limit) };
                 drop(records);
                 put_away(buffer);
@@ -217,9 +215,9 @@ impl Reader {
     }
 
     /// Hands out what has settled: see [`Records::take_settled`].
-    pub(crate) fn take(&self, known: &mut u32) -> Delivered {
+    pub(crate) fn take(&self, newest: &mut u32) -> Delivered {
         Delivered {
-            records: lock(&self.records).take_settled(known),
+            records: lock(&self.records).take_settled(newest),
             dropped: self.dropped.swap(0, Ordering::Relaxed),
             refused: self.refused.swap(0, Ordering::Relaxed),
             outstanding: 0,
@@ -246,7 +244,8 @@ impl Reader {
     /// Asks CUPTI how many records it dropped since it was last asked.
     pub(crate) fn count_dropped(&self, context: *mut c_void, stream: u32) {
         let mut dropped = 0_usize;
-        // SAFETY: a place for a number; CUPTI passed the context, or it is null for all.
+        // SAFETY: `dropped` is a local that CUPTI fills; the context is the one that CUPTI passed, or null, which stands
+        // for all.
         let result = unsafe { (self.functions.get_dropped)(context, stream, &raw mut dropped) };
         if result == CuptiResult::SUCCESS {
             self.dropped.fetch_add(dropped as u64, Ordering::Relaxed);

@@ -52,7 +52,7 @@ impl Calls {
             // Numbers are dense; a long gap is the end.
             for function in 1.. {
                 let mut text = std::ptr::null();
-                // SAFETY: a place for a pointer to static text.
+                // SAFETY: CUPTI checks both numbers, and fills the local with the address of static text or leaves it null.
                 let result =
                     unsafe { (library.functions().get_callback_name)(domain, function, &raw mut text) };
                 // SAFETY: on success the text is static and zero-terminated.

@@ -1,4 +1,4 @@
-//! Device records as a trace: the spans, arrows, counters and metadata of an export of torch.profiler.
+//! Device records as a trace: the spans, flows, counters and metadata of an export of torch.profiler.
 //!
 //! A kernel is tied to its operator through the call that launched it: the call has the thread and the time, and
 //! [`HostSpans`] knows who was running there and then.

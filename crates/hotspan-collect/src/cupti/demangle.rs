@@ -2,8 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use crate::cupti::devices::function;
-use crate::cupti::library::open_library;
+use crate::dynamic_library::{function, open_library};
 
 type Demangle = unsafe extern "C" fn(*const c_char, *mut c_char, *mut usize, *mut c_int) -> *mut c_char;
 

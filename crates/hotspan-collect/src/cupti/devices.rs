@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_int, c_void};
 
 use serde_json::{Value, json};
 
-use crate::cupti::library::{loaded_libraries, open_library, symbol};
+use crate::cupti::library::loaded_libraries;
+use crate::dynamic_library::{function, open_library};
 
 /// What occupancy is computed from, and what a reader of the trace wants to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,17 +59,6 @@ type GetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
 type GetMemory = unsafe extern "C" fn(*mut usize, c_int) -> c_int;
 type GetAttribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
 
-/// A function of a library, of a type that the headers give it.
-///
-/// # Safety
-/// `T` is the type of a function pointer, that of the function `name` in the library.
-pub(crate) unsafe fn function<T: Copy>(library: *mut c_void, name: &str) -> Option<T> {
-    const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
-    let address = symbol(library, name)?;
-    // SAFETY: same size, and the caller's promise.
-    Some(unsafe { std::mem::transmute_copy::<*mut c_void, T>(&address) })
-}
-
 impl Devices {
     /// Asks the driver that this process has loaded; no devices where it has none.
     pub(crate) fn of_this_process() -> Self {
@@ -82,7 +72,7 @@ impl Devices {
             // SAFETY: the runtime declares it so.
             let version: GetNumber = unsafe { function(library, "cudaRuntimeGetVersion") }?;
             let mut number = 0;
-            // SAFETY: a place for a number.
+            // SAFETY: the function fills the local.
             (unsafe { version(&raw mut number) } == 0).then_some(number)
         });
         devices
@@ -102,7 +92,7 @@ impl Devices {
         };
         let mut devices = Self::default();
         let mut number = 0;
-        // SAFETY: places for numbers.
+        // SAFETY: the driver fills the local each time.
         unsafe {
             devices.driver_version = (version(&raw mut number) == 0).then_some(number);
             if count(&raw mut number) != 0 {
@@ -113,18 +103,18 @@ impl Devices {
             let mut handle = 0;
             let mut text = [0_u8; 256];
             let mut bytes = 0;
-            // SAFETY: places for the answers, of the size given.
-            let known = unsafe {
+            // SAFETY: the driver fills the locals, and writes no more text than it is told there is room for.
+            let answered = unsafe {
                 device(&raw mut handle, id) == 0
                     && name(text.as_mut_ptr().cast(), text.len() as c_int - 1, handle) == 0
                     && memory(&raw mut bytes, handle) == 0
             };
-            if !known {
+            if !answered {
                 continue;
             }
             let ask = |which: i32| {
                 let mut value = 0;
-                // SAFETY: a place for a number.
+                // SAFETY: the function fills the local.
                 let result = unsafe { attribute(&raw mut value, which, handle) };
                 if result == 0 { value.max(0) as u32 } else { 0 }
             };

@@ -3,12 +3,12 @@
 //! torch's wheel brings a libcupti and loads it. A second copy would fight with it over the driver, so the loaded one is
 //! taken; only where none is loaded is one looked for by name. `HOTSPAN_CUPTI` names one outright.
 
-use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::cupti::CuptiError;
 use crate::cupti::abi::{CuptiResult, Functions};
+use crate::dynamic_library::{open_library, symbol};
 
 /// CUPTI of CUDA 11.8, the oldest whose records begin like today's.
 const OLDEST_VERSION: u32 = 18;
@@ -75,7 +75,7 @@ impl Library {
             CuptiError::NotCupti { path: path.to_owned(), function: function.to_owned() }
         })?;
         let mut version = 0;
-        // SAFETY: a place for a number.
+        // SAFETY: CUPTI fills the local.
         let result = unsafe { (functions.get_version)(&raw mut version) };
         if result != CuptiResult::SUCCESS {
             let code = functions.result_name(result);
@@ -140,34 +140,9 @@ pub(crate) fn loaded_libraries(prefix: &str) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for path in maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..])) {
         let name = Path::new(path).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        if name.starts_with(prefix) && !paths.iter().any(|known| known == path) {
+        if name.starts_with(prefix) && !paths.iter().any(|earlier| earlier == path) {
             paths.push(path.to_owned());
         }
     }
     paths
-}
-
-/// Opens a library for good.
-pub(crate) fn open_library(path: &str, flags: i32) -> Result<*mut c_void, String> {
-    let name = CString::new(path).map_err(|error| error.to_string())?;
-    // SAFETY: the libraries opened here are the driver's own, whose initialisers set up their globals.
-    let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | flags) };
-    if !library.is_null() {
-        return Ok(library);
-    }
-    // SAFETY: takes nothing; the text stays until the next call of the loader on this thread.
-    let text = unsafe { libc::dlerror() };
-    if text.is_null() {
-        return Err(format!("{path} is not loaded"));
-    }
-    // SAFETY: not null, so it is zero-terminated text.
-    Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
-}
-
-/// A function of an open library.
-pub(crate) fn symbol(library: *mut c_void, name: &str) -> Option<*mut c_void> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: the library is open and stays so.
-    let address = unsafe { libc::dlsym(library, name.as_ptr()) };
-    (!address.is_null()).then_some(address)
 }

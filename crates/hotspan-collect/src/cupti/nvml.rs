@@ -4,12 +4,12 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::clock::{self, Ticks};
-use crate::cupti::devices::function;
-use crate::cupti::library::open_library;
+use crate::dynamic_library::{function, open_library};
+use crate::locks::lock;
 use crate::own_threads;
 
 const PERIOD: Duration = Duration::from_millis(100);
@@ -95,20 +95,20 @@ impl Nvml {
         if let (Some(by_bus), Some(buses)) = (self.by_bus, cuda_buses()) {
             let found = buses.iter().enumerate().filter_map(|(id, bus)| {
                 let mut handle = std::ptr::null_mut();
-                // SAFETY: zero-terminated text and a place for a handle.
+                // SAFETY: `bus` ends in a zero, and NVML fills the local.
                 let result = unsafe { by_bus(bus.as_ptr(), &raw mut handle) };
                 (result == 0).then_some((id as u32, handle))
             });
             return found.collect();
         }
         let mut count = 0;
-        // SAFETY: a place for a number.
+        // SAFETY: NVML fills the local.
         if unsafe { (self.count)(&raw mut count) } != 0 {
             return Vec::new();
         }
         let handles = (0..count.min(64)).filter_map(|id| {
             let mut handle = std::ptr::null_mut();
-            // SAFETY: a place for a handle.
+            // SAFETY: NVML checks the number and fills the local.
             let result = unsafe { (self.handle)(id, &raw mut handle) };
             (result == 0).then_some((id, handle))
         });
@@ -118,11 +118,11 @@ impl Nvml {
     fn read(&self, device: *mut c_void) -> Reading {
         let number = |get: Option<GetKindNumber>, kind: c_uint| {
             let mut value = 0;
-            // SAFETY: a handle of NVML and a place for a number.
+            // SAFETY: the handle came from NVML, which stays open, and NVML fills the local.
             get.filter(|get| unsafe { get(device, kind, &raw mut value) } == 0).map(|_| value)
         };
         let (mut utilisation, mut memory, mut power) = (Utilisation::default(), Memory::default(), 0);
-        // SAFETY: a handle of NVML and places for the answers.
+        // SAFETY: the handle came from NVML, which stays open, and the locals have the types that nvml.h declares.
         let (has_utilisation, has_memory, has_power) = unsafe {
             (
                 self.utilisation.is_some_and(|get| get(device, &raw mut utilisation) == 0),
@@ -155,13 +155,13 @@ fn cuda_buses() -> Option<Vec<std::ffi::CString>> {
         )
     };
     let mut count = 0;
-    // SAFETY: a place for a number.
+    // SAFETY: the driver fills the local.
     if unsafe { get_count(&raw mut count) } != 0 {
         return None;
     }
     let buses = (0..count.clamp(0, 64)).map(|device| {
         let mut text = [0_u8; 32];
-        // SAFETY: a place for 32 bytes of text; a device's handle is its number.
+        // SAFETY: the driver writes at most the bytes that it is told there are; a device's handle is its number.
         let result = unsafe { get_bus(text.as_mut_ptr().cast(), text.len() as c_int, device) };
         let end = text.iter().position(|&byte| byte == 0)?;
         (result == 0).then(|| std::ffi::CString::new(&text[..end]).ok())?
@@ -197,7 +197,7 @@ impl Sampler {
 
     /// The readings so far.
     pub(crate) fn take(&self) -> Samples {
-        std::mem::take(&mut *self.shared.lock())
+        std::mem::take(&mut *lock(&self.shared.samples))
     }
 
     /// Ends; all readings. The thread is not waited for: NVML may take its time to begin.
@@ -207,17 +207,13 @@ impl Sampler {
             return Samples::new();
         }
         self.shared.is_over.store(true, Ordering::Release);
-        let samples = std::mem::take(&mut *self.shared.lock());
+        let samples = std::mem::take(&mut *lock(&self.shared.samples));
         self.shared.changed.notify_all();
         samples
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Samples> {
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn sample(&self) {
         // NVML stays open for the next recording: opening it takes tens of milliseconds.
         static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
@@ -226,7 +222,7 @@ impl Shared {
         loop {
             let readings: Vec<_> =
                 devices.iter().map(|&(id, device)| (clock::now(), id, nvml.read(device))).collect();
-            let mut samples = self.lock();
+            let mut samples = lock(&self.samples);
             // Checked under the lock, so that nothing is added after `stop` took the readings.
             if self.is_over.load(Ordering::Acquire) || samples.len() >= MOST_SAMPLES {
                 return;

@@ -54,6 +54,36 @@ pub(crate) struct Peers {
     pub(crate) to: [u32; 2],
 }
 
+/// What records of all kinds of work have, at offsets of their own.
+macro_rules! work_of {
+    ($record:expr, $kind:expr) => {
+        Work {
+            start: $record.start,
+            end: $record.end,
+            device: $record.device,
+            context: $record.context,
+            stream: $record.stream,
+            correlation: $record.correlation,
+            graph: $record.graph,
+            graph_node: $record.graph_node,
+            kind: $kind,
+        }
+    };
+}
+
+/// What records of both kinds of copies have.
+macro_rules! copy_of {
+    ($copy:expr, $peers:expr) => {
+        WorkKind::Copy {
+            kind: $copy.copy_kind,
+            source: $copy.source,
+            destination: $copy.destination,
+            bytes: $copy.bytes,
+            peers: $peers,
+        }
+    };
+}
+
 /// A call into the runtime or the driver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
@@ -92,12 +122,12 @@ pub(crate) struct Records {
 
 impl Records {
     /// Takes what was complete when this was asked last: a call and the work it launches come apart, so whatever is new
-    /// waits for one more round. `known` is the largest correlation so far.
-    pub(crate) fn take_settled(&mut self, known: &mut u32) -> Self {
-        let settled = *known;
+    /// waits for one more round. `newest` is the largest correlation so far.
+    pub(crate) fn take_settled(&mut self, newest: &mut u32) -> Self {
+        let settled = *newest;
         let works = self.work.iter().map(|work| work.correlation);
-        let newest = works.chain(self.calls.iter().map(|call| call.correlation)).max();
-        *known = newest.unwrap_or(0).max(settled);
+        let calls = self.calls.iter().map(|call| call.correlation);
+        *newest = works.chain(calls).max().unwrap_or(0).max(settled);
         let is_settled = |correlation: u32| correlation <= settled;
         let mut taken = Self {
             work: self.work.extract_if(.., |work| is_settled(work.correlation)).collect(),
@@ -150,7 +180,8 @@ impl Records {
         const END_OF_BUFFER: CuptiResult = CuptiResult(12); // CUPTI_ERROR_MAX_LIMIT_REACHED
         let mut record: *mut u32 = std::ptr::null_mut();
         loop {
-            // SAFETY: the caller's buffer, and a place that holds null or the record before.
+            // SAFETY: the caller promises that the buffer has `valid` bytes of records; `record` is null or the record
+            // before, as CUPTI wants it.
             let result = unsafe { (functions.get_next_record)(buffer, valid, &raw mut record) };
             if result != CuptiResult::SUCCESS || record.is_null() {
                 self.damaged += u64::from(result != END_OF_BUFFER && valid > 0);
@@ -172,21 +203,11 @@ impl Records {
         unsafe {
             match record.read_unaligned() {
                 kind::KERNEL | kind::CONCURRENT_KERNEL => {
-                    let kernel = record.cast::<abi::Kernel>().read_unaligned();
-                    self.kernel(&kernel);
+                    self.kernel(&record.cast::<abi::Kernel>().read_unaligned());
                 }
-                kind::MEMCPY => {
-                    let copy = record.cast::<abi::Memcpy>().read_unaligned();
-                    self.copy(&copy);
-                }
-                kind::MEMCPY2 => {
-                    let copy = record.cast::<abi::MemcpyPeer>().read_unaligned();
-                    self.peer_copy(&copy);
-                }
-                kind::MEMSET => {
-                    let fill = record.cast::<abi::Memset>().read_unaligned();
-                    self.fill(&fill);
-                }
+                kind::MEMCPY => self.copy(&record.cast::<abi::Memcpy>().read_unaligned()),
+                kind::MEMCPY2 => self.peer_copy(&record.cast::<abi::MemcpyPeer>().read_unaligned()),
+                kind::MEMSET => self.fill(&record.cast::<abi::Memset>().read_unaligned()),
                 kind::RUNTIME => {
                     self.call(calls, abi::DOMAIN_RUNTIME, &record.cast::<abi::ApiCall>().read_unaligned());
                 }
@@ -213,44 +234,19 @@ impl Records {
     unsafe fn kernel(&mut self, kernel: &abi::Kernel) {
         // SAFETY: the caller's promise.
         let name = unsafe { self.name(kernel.name) };
-        self.work(Work {
-            start: kernel.start,
-            end: kernel.end,
-            device: kernel.device,
-            context: kernel.context,
-            stream: kernel.stream,
-            correlation: kernel.correlation,
-            graph: kernel.graph,
-            graph_node: kernel.graph_node,
-            kind: WorkKind::Kernel {
-                name,
-                grid: kernel.grid,
-                block: kernel.block,
-                registers: kernel.registers,
-                static_shared: kernel.static_shared.max(0) as u32,
-                dynamic_shared: kernel.dynamic_shared.max(0) as u32,
-            },
-        });
+        let kind = WorkKind::Kernel {
+            name,
+            grid: kernel.grid,
+            block: kernel.block,
+            registers: kernel.registers,
+            static_shared: kernel.static_shared.max(0) as u32,
+            dynamic_shared: kernel.dynamic_shared.max(0) as u32,
+        };
+        self.work(work_of!(kernel, kind));
     }
 
     fn copy(&mut self, copy: &abi::Memcpy) {
-        self.work(Work {
-            start: copy.start,
-            end: copy.end,
-            device: copy.device,
-            context: copy.context,
-            stream: copy.stream,
-            correlation: copy.correlation,
-            graph: copy.graph,
-            graph_node: copy.graph_node,
-            kind: WorkKind::Copy {
-                kind: copy.copy_kind,
-                source: copy.source,
-                destination: copy.destination,
-                bytes: copy.bytes,
-                peers: None,
-            },
-        });
+        self.work(work_of!(copy, copy_of!(copy, None)));
     }
 
     fn peer_copy(&mut self, copy: &abi::MemcpyPeer) {
@@ -258,37 +254,11 @@ impl Records {
             from: [copy.source_device, copy.source_context],
             to: [copy.destination_device, copy.destination_context],
         };
-        self.work(Work {
-            start: copy.start,
-            end: copy.end,
-            device: copy.device,
-            context: copy.context,
-            stream: copy.stream,
-            correlation: copy.correlation,
-            graph: copy.graph,
-            graph_node: copy.graph_node,
-            kind: WorkKind::Copy {
-                kind: copy.copy_kind,
-                source: copy.source,
-                destination: copy.destination,
-                bytes: copy.bytes,
-                peers: Some(peers),
-            },
-        });
+        self.work(work_of!(copy, copy_of!(copy, Some(peers))));
     }
 
     fn fill(&mut self, fill: &abi::Memset) {
-        self.work(Work {
-            start: fill.start,
-            end: fill.end,
-            device: fill.device,
-            context: fill.context,
-            stream: fill.stream,
-            correlation: fill.correlation,
-            graph: fill.graph,
-            graph_node: fill.graph_node,
-            kind: WorkKind::Fill { memory: fill.memory, bytes: fill.bytes },
-        });
+        self.work(work_of!(fill, WorkKind::Fill { memory: fill.memory, bytes: fill.bytes }));
     }
 
     fn work(&mut self, work: Work) {

@@ -11,7 +11,7 @@ use hotspan_store::{Ident, TraceBuilder};
 
 use crate::clock::{Calibration, ClockStart};
 use crate::cupti::abi::{self, CuptiResult, DOMAIN_DRIVER, DOMAIN_RUNTIME, Functions, kind};
-use crate::cupti::buffers::{self, Delivered, Reader};
+use crate::cupti::buffers::{self, BufferDecoder, Delivered};
 use crate::cupti::calls::Calls;
 use crate::cupti::devices::Devices;
 use crate::cupti::nvml::{Sampler, Samples};
@@ -52,7 +52,7 @@ pub struct Session {
     options: Options,
     calls: Arc<Calls>,
     watch: Option<Watch>,
-    reader: Option<(Arc<Reader>, JoinHandle<()>)>,
+    decoder: Option<(Arc<BufferDecoder>, JoinHandle<()>)>,
     enabled: Vec<u32>,
     thread_ids: Option<u32>,
     has_thread_ids: bool,
@@ -60,7 +60,7 @@ pub struct Session {
     clock: ClockStart,
     first: Option<Pair>,
     /// The largest correlation that was there when the recording was last taken from.
-    known: u32,
+    newest_correlation: u32,
     /// The devices, once the driver has named some.
     devices: Devices,
     sampler: Option<Sampler>,
@@ -103,8 +103,8 @@ impl Recording {
 
     fn add_with(self, builder: &mut TraceBuilder, first_correlation: i64) {
         let (calibration, process) = (self.calibration, Ident::Int(i64::from(self.process)));
-        let place = convert::Destination { base: 0, process, first_correlation };
-        convert::add(builder, self, &calibration, place, &mut HostSpans::default());
+        let destination = convert::Destination { base: 0, process, first_correlation };
+        convert::add(builder, self, &calibration, destination, &mut HostSpans::default());
     }
 }
 
@@ -125,19 +125,19 @@ impl Session {
             options,
             calls: Arc::clone(&calls),
             watch: None,
-            reader: None,
+            decoder: None,
             enabled: Vec::new(),
             thread_ids: None,
             has_thread_ids: false,
             process: std::process::id(),
             clock: ClockStart::measure(),
             first: None,
-            known: 0,
+            newest_correlation: 0,
             devices: Devices::default(),
             sampler: None,
         };
-        let reader = Reader::start(*library.functions(), calls, session.limit());
-        session.reader = Some(reader.map_err(|error| {
+        let decoder = BufferDecoder::start(*library.functions(), calls, session.limit());
+        session.decoder = Some(decoder.map_err(|error| {
             IS_RUNNING.store(false, Ordering::Release);
             CuptiError::NoThread(error.to_string())
         })?);
@@ -187,7 +187,8 @@ impl Session {
             // Where CUPTI cannot leave calls out, the worker does.
             if let (CuptiResult::SUCCESS, Some(filter)) = (result, filter) {
                 for function in self.calls.unwanted(domain) {
-                    // SAFETY: takes numbers; what it refuses is recorded and left out later.
+                    // SAFETY: the function takes numbers, which CUPTI checks; what it refuses is recorded and left out
+                    // later.
                     unsafe { filter(function, 0) };
                 }
             }
@@ -199,14 +200,14 @@ impl Session {
         self.take_calls();
         self.watch = None;
         for kind in self.enabled.drain(..) {
-            // SAFETY: takes a number.
+            // SAFETY: the function takes a number, which CUPTI checks.
             unsafe { (self.library.functions().disable)(kind) };
         }
     }
 
     fn take_calls(&self) {
-        if let (Some(watch), Some((reader, _))) = (&self.watch, &self.reader) {
-            reader.add_calls(watch.take());
+        if let (Some(watch), Some((decoder, _))) = (&self.watch, &self.decoder) {
+            decoder.add_calls(watch.take());
         }
     }
 
@@ -224,7 +225,7 @@ impl Session {
     }
 
     fn enable(&mut self, kind: u32) -> CuptiResult {
-        // SAFETY: takes a number.
+        // SAFETY: the function takes a number, which CUPTI checks.
         let result = unsafe { (self.library.functions().enable)(kind) };
         if result == CuptiResult::SUCCESS {
             self.enabled.push(kind);
@@ -238,11 +239,11 @@ impl Session {
             return;
         };
         let mut before = 0;
-        // SAFETY: a place for a number.
-        let known = unsafe { get(&raw mut before) };
-        // SAFETY: takes a number.
+        // SAFETY: CUPTI fills the local.
+        let result = unsafe { get(&raw mut before) };
+        // SAFETY: the function takes a number, which CUPTI checks.
         self.has_thread_ids = unsafe { set(abi::THREAD_ID_SYSTEM) } == CuptiResult::SUCCESS;
-        self.thread_ids = (known == CuptiResult::SUCCESS).then_some(before);
+        self.thread_ids = (result == CuptiResult::SUCCESS).then_some(before);
     }
 
     /// Stops, and takes what was recorded. Work that has not ended is not waited for.
@@ -257,12 +258,12 @@ impl Session {
 
     /// Takes what was recorded so far, without what came since this was last asked. `None` in a forked child.
     pub fn take(&mut self) -> Option<Recording> {
-        let (reader, _) = self.reader.as_ref().filter(|_| std::process::id() == self.process)?;
+        let (decoder, _) = self.decoder.as_ref().filter(|_| std::process::id() == self.process)?;
         let functions = *self.library.functions();
-        // SAFETY: takes a number; only buffers whose work has ended are returned.
+        // SAFETY: the function takes flags; only buffers whose work has ended are returned.
         unsafe { (functions.flush_all)(0) };
         self.take_calls();
-        let delivered = reader.take(&mut self.known);
+        let delivered = decoder.take(&mut self.newest_correlation);
         let samples = self.sampler.as_ref().map(Sampler::take).unwrap_or_default();
         Some(self.recording(delivered, Pair::measure(&functions), samples))
     }
@@ -287,21 +288,21 @@ impl Session {
     fn end(&mut self) -> Option<(Delivered, Option<Pair>)> {
         if std::process::id() != self.process {
             // The worker and CUPTI's threads are the parent's; joining would wait for ever.
-            std::mem::forget((self.reader.take(), self.watch.take()));
+            std::mem::forget((self.decoder.take(), self.watch.take()));
             return None;
         }
         let functions = *self.library.functions();
         self.disable_all();
-        let (reader, thread) = self.reader.take()?;
-        // SAFETY: takes a number; records that are delivered go to `buffers::completed`.
+        let (decoder, thread) = self.decoder.take()?;
+        // SAFETY: the function takes flags; records that are delivered go to `buffers::completed`.
         unsafe { (functions.flush_all)(abi::FLUSH_FORCED) };
-        reader.count_dropped(std::ptr::null_mut(), 0);
+        decoder.count_dropped(std::ptr::null_mut(), 0);
         let last = Pair::measure(&functions);
         if let (Some(before), Some(set)) = (self.thread_ids, functions.set_thread_id_type) {
-            // SAFETY: takes a number that CUPTI gave.
+            // SAFETY: the function takes a number, which is the one that CUPTI gave.
             unsafe { set(before) };
         }
-        let delivered = reader.finish(thread);
+        let delivered = decoder.finish(thread);
         IS_RUNNING.store(false, Ordering::Release);
         Some((delivered, last))
     }

@@ -21,7 +21,7 @@ impl Pair {
         let read = || {
             let before = clock::now();
             let mut cupti = 0;
-            // SAFETY: a place for a number.
+            // SAFETY: CUPTI fills the local.
             let result = unsafe { (functions.get_timestamp)(&raw mut cupti) };
             let width = clock::now().0.wrapping_sub(before.0);
             let pair = Self { ticks: Ticks(before.0.wrapping_add(width / 2)), cupti };

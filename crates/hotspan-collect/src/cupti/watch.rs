@@ -1,4 +1,4 @@
-//! Calls into the runtime and the driver as CUPTI's callbacks see them, in place of CUPTI's records of them.
+//! Calls into the runtime and the driver as CUPTI's callbacks see them, instead of CUPTI's records of them.
 //!
 //! Records come by kind: with one on, CUPTI steps into every call of the program, also into those that it then leaves out,
 //! and a training step makes eight calls for each kernel. On an H200 that made a step of ResNet-50 a fifth slower. Callbacks
@@ -7,14 +7,15 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::{self, Ticks};
 use crate::cupti::abi::{CallbackData, CuptiResult, DOMAIN_DRIVER, DOMAIN_RUNTIME, Functions, SITE_ENTER};
 use crate::cupti::calls::Calls;
 use crate::cupti::records::Call;
+use crate::locks::lock;
 
-/// Calls are kept in pieces of this many, so that none waits while all are copied to a larger place.
+/// Calls are kept in pieces of this many, so that none waits while all are copied to a larger one.
 const PIECE: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -31,7 +32,7 @@ struct Seen {
 static SEEN: Mutex<Seen> = Mutex::new(Seen { pieces: Vec::new(), since: Ticks(0), room: 0, beyond_limit: 0 });
 
 fn seen() -> MutexGuard<'static, Seen> {
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&SEEN)
 }
 
 thread_local! {
@@ -42,12 +43,12 @@ thread_local! {
 }
 
 fn this_thread() -> u32 {
-    THREAD.with(|known| {
-        if known.get() == 0 {
+    THREAD.with(|number| {
+        if number.get() == 0 {
             // SAFETY: takes nothing and cannot fail.
-            known.set(unsafe { libc::gettid() }.unsigned_abs());
+            number.set(unsafe { libc::gettid() }.unsigned_abs());
         }
-        known.get()
+        number.get()
     })
 }
 
@@ -75,7 +76,8 @@ extern "C" fn on_call(_: *mut c_void, domain: u32, function: u32, data: *const C
         unsafe { data.correlation_data.write(now.0) };
         return;
     }
-    // SAFETY: as above.
+    // SAFETY: this is the number that the beginning of the same call wrote; CUPTI keeps it until the callback returns.
+    // One that began before we watched left something else, which the times below show.
     let start = unsafe { data.correlation_data.read() };
     let mut seen = seen();
     if start < seen.since.0 || start > now.0 {
@@ -110,7 +112,8 @@ impl Watch {
         let (subscribe, enable) = (functions.subscribe?, functions.enable_callback?);
         let mut subscriber = std::ptr::null_mut();
         *seen() = Seen { since: clock::now(), room: limit / size_of::<Call>(), ..Seen::default() };
-        // SAFETY: a place for the handle, and a static function that needs no data.
+        // SAFETY: CUPTI fills the local; the callback is a function of this library, which is never unloaded, and uses no
+        // data.
         let subscribed = unsafe { subscribe(&raw mut subscriber, on_call, std::ptr::null_mut()) };
         if subscribed != CuptiResult::SUCCESS {
             return None;
@@ -119,7 +122,7 @@ impl Watch {
         let mut watches_runtime = false;
         for domain in [DOMAIN_RUNTIME, DOMAIN_DRIVER] {
             for function in calls.wanted(domain) {
-                // SAFETY: the handle that CUPTI gave, and numbers.
+                // SAFETY: the handle is the one that CUPTI gave and that is still subscribed; it checks the numbers.
                 let enabled = unsafe { enable(1, subscriber, domain, function) };
                 watches_runtime |= domain == DOMAIN_RUNTIME && enabled == CuptiResult::SUCCESS;
             }
@@ -141,7 +144,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         if let Some(unsubscribe) = self.functions.unsubscribe {
-            // SAFETY: the handle that CUPTI gave, once.
+            // SAFETY: the handle is the one that CUPTI gave, and is given back once, here.
             unsafe { unsubscribe(self.subscriber as *mut c_void) };
         }
     }

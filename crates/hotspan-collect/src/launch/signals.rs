@@ -64,7 +64,7 @@ impl Signals {
             tv_sec: libc::time_t::try_from(longest.as_secs()).unwrap_or(libc::time_t::MAX),
             tv_nsec: libc::c_long::from(longest.subsec_nanos() as i32),
         };
-        // SAFETY: the set was filled, and both places are valid.
+        // SAFETY: `hold` filled the set, and the two locals outlive the call; a zeroed `siginfo_t` is a valid one.
         unsafe {
             let mut info = std::mem::zeroed::<libc::siginfo_t>();
             let signal = libc::sigtimedwait(&raw const self.set, &raw mut info, &raw const longest);

@@ -27,7 +27,7 @@ struct Active {
     timed: bool,
     /// Another call of the same function runs inside this one.
     paused: bool,
-    /// When the memory of the process was last known at an event of this frame; 0: never.
+    /// When the memory of the process was last read at an event of this frame; 0: never.
     measured: u64,
 }
 
@@ -146,8 +146,8 @@ impl Active {
     #[inline(never)]
     fn measure_memory_now(&mut self, now: u64) {
         let is_quiet = self.measured != 0 && now.wrapping_sub(self.measured) < quiet_ticks();
-        let known = if is_quiet { last_resident_bytes() } else { resident_bytes() };
-        let Some(memory) = known else { return };
+        let resident = if is_quiet { last_resident_bytes() } else { resident_bytes() };
+        let Some(memory) = resident else { return };
         for table in self.watched.tables_of(Measure::Memory) {
             table.add_memory(self.line, memory);
         }
@@ -181,7 +181,7 @@ pub(crate) unsafe fn line(code: *mut Object, frame: *mut Object, line: u32) {
     // SAFETY: the caller's promise.
     unsafe {
         with_frames(|frames, registry| {
-            let known = match frames.list.last() {
+            let index = match frames.list.last() {
                 Some(last) if last.code == code && last.frame == frame => frames.list.len() - 1,
                 _ => {
                     let Some(watched) = registry.find(code) else { return };
@@ -195,7 +195,7 @@ pub(crate) unsafe fn line(code: *mut Object, frame: *mut Object, line: u32) {
                     }
                 }
             };
-            let Some(active) = frames.list.get_mut(known) else { return };
+            let Some(active) = frames.list.get_mut(index) else { return };
             active.settle(now);
             active.measure_memory(now);
             let previous = active.timed.then_some(active.line);

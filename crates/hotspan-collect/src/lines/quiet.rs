@@ -19,7 +19,7 @@ pub(crate) fn quiet_ticks() -> u64 {
 }
 
 /// The shortest of the ways that memory comes and goes: a page that is read, one that is written, one that is given back
-/// with its place and without. Larger ones take longer.
+/// with its address and without. Larger ones take longer.
 fn quickest_of_one_page() -> u64 {
     let size = super::resident::page_size() as usize;
     let protection = libc::PROT_READ | libc::PROT_WRITE;

@@ -155,30 +155,30 @@ impl LineRecorder {
         builder
     }
 
-    /// Functions in the order they were added; those of the same name and place are one.
+    /// Functions in the order they were added; those of the same name, file and line are one.
     fn merged(&self) -> Vec<(Function, Vec<(u32, Row)>)> {
         let functions = self.functions.borrow();
-        let mut places: HashMap<(&str, u32, &str), usize> = HashMap::new();
+        let mut indices: HashMap<(&str, u32, &str), usize> = HashMap::new();
         let mut merged: Vec<(Function, Vec<(u32, Row)>)> = Vec::new();
         for (function, table) in functions.iter() {
             let key = (function.file.as_str(), function.first_line, function.name.as_str());
             let rows = table.rows();
-            let Some(&place) = places.get(&key) else {
-                places.insert(key, merged.len());
+            let Some(&index) = indices.get(&key) else {
+                indices.insert(key, merged.len());
                 merged.push((function.clone(), rows));
                 continue;
             };
-            let known = &mut merged[place].1;
+            let lines = &mut merged[index].1;
             for (line, row) in rows {
-                match known.binary_search_by_key(&line, |(line, _)| *line) {
+                match lines.binary_search_by_key(&line, |(line, _)| *line) {
                     Ok(at) => {
-                        let sum = &mut known[at].1;
+                        let sum = &mut lines[at].1;
                         sum.hits += row.hits;
                         sum.ticks += row.ticks;
                         sum.memory = sum.memory.max(row.memory);
                         sum.increment += row.increment;
                     }
-                    Err(at) => known.insert(at, (line, row)),
+                    Err(at) => lines.insert(at, (line, row)),
                 }
             }
         }

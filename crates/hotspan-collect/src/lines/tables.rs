@@ -53,7 +53,8 @@ impl LineTable {
 
     /// The lines that were executed, in order.
     pub(crate) fn rows(&self) -> Vec<(u32, Row)> {
-        // SAFETY: the GIL is held, and no reference to the rows outlives a callback.
+        // SAFETY: rows are reached with the GIL held only, and a callback that changes them calls no Python, so that it has
+        // ended when this runs.
         let rows = unsafe { &*self.rows.get() };
         let numbered = rows.iter().enumerate().filter(|(_, row)| row.hits > 0);
         numbered.map(|(index, row)| (self.first + index as u32, *row)).collect()
@@ -61,7 +62,7 @@ impl LineTable {
 
     /// Forgets everything added up so far.
     pub(crate) fn clear(&self) {
-        // SAFETY: as above.
+        // SAFETY: the same: no reference to the rows outlives the method that made it.
         unsafe { &mut *self.rows.get() }.fill(Row::default());
         self.last_memory.set(0);
     }
@@ -178,7 +179,7 @@ impl Registry {
     pub(crate) fn add(&mut self, code: *mut Object, first_line: u32, table: Rc<LineTable>) -> bool {
         let key = code as usize;
         let (mut tables, running, new) = match self.codes.get(&key) {
-            Some(known) => (known.tables.clone(), known.running.get(), false),
+            Some(earlier) => (earlier.tables.clone(), earlier.running.get(), false),
             None => (Vec::new(), 0, true),
         };
         tables.push(table);
@@ -219,7 +220,8 @@ impl Registry {
 /// Something that only code which holds the GIL touches.
 pub(crate) struct UnderGil<T>(UnsafeCell<T>);
 
-// SAFETY: the GIL is a lock around all uses; `get` demands it.
+// SAFETY: `get` demands the GIL, which is a lock around all uses and orders them. That holds for counts of references in `T`
+// too: a thread that ends without the GIL leaves its own behind, see `Frames`.
 unsafe impl<T> Sync for UnderGil<T> {}
 
 impl<T> UnderGil<T> {

@@ -22,7 +22,7 @@ thread_local! {
 static MARKER: MethodDefinition = MethodDefinition::fast(c"hotspan_trace", on_python_trace);
 
 /// A new Python function that stands for the trace function: `sys.gettrace` shows it, and given to `sys.settrace` or
-/// `threading.settrace` it puts the fast one in its place. Null, with an exception set, when there is no memory.
+/// `threading.settrace` it replaces itself by the fast one. Null, with an exception set, when there is no memory.
 ///
 /// # Safety
 /// The GIL is held.

@@ -59,7 +59,7 @@ pub fn run(program: &OsString, arguments: &[OsString], options: Options) -> io::
 }
 
 struct Sampler {
-    /// Known from the first round on.
+    /// Set from the first round on.
     tree: Option<Tree>,
     options: Options,
     builder: TraceBuilder,

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
 
-use crate::lines::page_size;
-use crate::process_tree::ProcessNumber;
+use crate::process_tree::{ProcessNumber, resident_bytes};
 
 /// The memory of a process at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,48 +20,48 @@ pub(super) struct Reading {
 
 /// What tells a process from a later one with the same number, and what it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Known {
+struct Identity {
     started: u64,
     name: String,
 }
 
 #[derive(Debug)]
 pub(super) struct Tree {
-    known: BTreeMap<u32, Option<Known>>,
+    processes: BTreeMap<u32, Option<Identity>>,
     children: bool,
     proportional: bool,
 }
 
 impl Tree {
     pub(super) fn new(root: u32, children: bool, proportional: bool) -> Self {
-        Self { known: BTreeMap::from([(root, None)]), children, proportional }
+        Self { processes: BTreeMap::from([(root, None)]), children, proportional }
     }
 
     /// Looks for new children, then reads every process that is still there.
     pub(super) fn read(&mut self) -> Vec<Reading> {
         if self.children {
-            let mut waiting: Vec<u32> = self.known.keys().copied().collect();
+            let mut waiting: Vec<u32> = self.processes.keys().copied().collect();
             while let Some(pid) = waiting.pop() {
                 for ProcessNumber(child) in ProcessNumber(pid).children() {
-                    if let Entry::Vacant(place) = self.known.entry(child) {
-                        place.insert(None);
+                    if let Entry::Vacant(entry) = self.processes.entry(child) {
+                        entry.insert(None);
                         waiting.push(child);
                     }
                 }
             }
         }
-        let mut readings = Vec::with_capacity(self.known.len());
+        let mut readings = Vec::with_capacity(self.processes.len());
         let proportional = self.proportional;
-        self.known.retain(|&pid, known| {
+        self.processes.retain(|&pid, earlier| {
             let Some(found) = identity(pid) else { return false };
             // The number went to another process, which is none of ours.
-            if known.as_ref().is_some_and(|known| known.started != found.started) {
+            if earlier.as_ref().is_some_and(|earlier| earlier.started != found.started) {
                 return false;
             }
-            let resident = resident(pid);
+            let resident = resident_bytes(pid);
             // The name changes when the command replaces the shell or the copy of ourselves it was started by.
             let name = found.name.clone();
-            *known = Some(found);
+            *earlier = Some(found);
             // A process that has ended and waits to be noticed has no memory.
             if let Some(resident) = resident.filter(|&resident| resident > 0) {
                 let proportional = proportional.then(|| proportional_share(pid)).flatten();
@@ -74,18 +73,12 @@ impl Tree {
     }
 }
 
-fn identity(pid: u32) -> Option<Known> {
+fn identity(pid: u32) -> Option<Identity> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in parentheses and may contain anything, parentheses too.
     let (start, end) = (stat.find('(')?, stat.rfind(')')?);
     let started = stat.get(end + 1..)?.split_ascii_whitespace().nth(19)?.parse().ok()?;
-    Some(Known { started, name: stat.get(start + 1..end)?.to_owned() })
-}
-
-fn resident(pid: u32) -> Option<i64> {
-    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let pages: i64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(pages.saturating_mul(page_size()))
+    Some(Identity { started, name: stat.get(start + 1..end)?.to_owned() })
 }
 
 fn proportional_share(pid: u32) -> Option<i64> {

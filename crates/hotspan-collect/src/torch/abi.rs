@@ -143,7 +143,7 @@ impl<'a> Block<'a> {
         let content = block.get(BLOCK_WORDS..)?;
         let block = match kind {
             BLOCK_NAME => {
-                // SAFETY: any words may be read as bytes.
+                // SAFETY: every byte of a word that is initialised is a valid `u8`.
                 let (_, bytes, _) = unsafe { content.align_to::<u8>() };
                 let (name, rest) = bytes.split_at_checked(count as usize)?;
                 Self::Name(name, rest.get(..more as usize)?)
@@ -174,10 +174,10 @@ pub(crate) mod input {
     pub(crate) const FLAG: u8 = 1;
 }
 
-/// Words of the shim's memory of names and inputs.
-const KNOWN_WORDS: usize = 2 + 1024 * 2 + 512 * 2 + 512 * 2;
+/// Words of the shim's tables of names and inputs.
+const TABLE_WORDS: usize = 2 + 1024 * 2 + 512 * 2 + 512 * 2;
 
-/// `HotspanThread`. What it knows is the shim's; Rust only clears it.
+/// `HotspanThread`. The tables are the shim's; Rust only clears them.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Thread {
@@ -188,7 +188,7 @@ pub(crate) struct Thread {
     pub(crate) inputs_dropped: u64,
     pub(crate) name_count: u32,
     pub(crate) inputs_count: u32,
-    pub(crate) known: [u64; KNOWN_WORDS],
+    pub(crate) tables: [u64; TABLE_WORDS],
 }
 
 impl Thread {
@@ -201,7 +201,7 @@ impl Thread {
         inputs_dropped: 0,
         name_count: 0,
         inputs_count: 0,
-        known: [0; KNOWN_WORDS],
+        tables: [0; TABLE_WORDS],
     };
 }
 
@@ -245,7 +245,9 @@ impl Functions {
         macro_rules! function {
             ($name:literal, $type:ty) => {{
                 let address: *mut c_void = find($name).ok_or($name)?;
-                // SAFETY: the address is that of the function the header declares with this type.
+                // SAFETY: `find` returns the address of the function of this name, the caller says, and the header that
+                // both sides are built from declares it with this type; the number of the ABI is checked before any other
+                // is called.
                 unsafe { std::mem::transmute::<*mut c_void, $type>(address) }
             }};
         }
@@ -259,20 +261,22 @@ impl Functions {
             dtype: function!("hotspan_shim_dtype", unsafe extern "C" fn(u8, *mut u64) -> *const c_char),
             error: function!("hotspan_shim_error", unsafe extern "C" fn() -> *const c_char),
         };
-        // SAFETY: takes nothing and returns a number.
+        // SAFETY: the function takes nothing, and has this type in every version of the shim.
         Ok((unsafe { abi() }, functions))
     }
 
     /// The last failure on this thread.
     pub(crate) fn last_error(&self) -> String {
-        // SAFETY: returns the thread's own zero-terminated text.
+        // SAFETY: the shim returns an array of its thread that it never fills to the last byte, so that it ends in a
+        // zero; only calls on this thread write to it.
         unsafe { std::ffi::CStr::from_ptr((self.error)()) }.to_string_lossy().into_owned()
     }
 
     /// torch's name of a dtype.
     pub(crate) fn dtype_name(&self, dtype: u8) -> String {
         let mut length = 0;
-        // SAFETY: `length` is a place for a number; the name is static text of that length.
+        // SAFETY: the shim writes the length to `length` and returns text of that length, which torch keeps for the whole
+        // process; an empty one is not null.
         let bytes = unsafe {
             let text = (self.dtype)(dtype, &raw mut length);
             std::slice::from_raw_parts(text.cast::<u8>(), length as usize)

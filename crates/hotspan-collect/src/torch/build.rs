@@ -85,8 +85,8 @@ fn compile(install: &TorchInstall, work: &Path) -> Result<PathBuf, CollectError>
 
 fn compilers() -> Vec<OsString> {
     let chosen = std::env::var_os("CXX").filter(|chosen| !chosen.is_empty());
-    let known = ["g++", "c++", "clang++"].map(OsString::from);
-    chosen.into_iter().chain(known).collect()
+    let usual = ["g++", "c++", "clang++"].map(OsString::from);
+    chosen.into_iter().chain(usual).collect()
 }
 
 fn command(compiler: &OsStr, standard: &str, install: &TorchInstall, source: &Path, built: &Path) -> Command {

@@ -1,8 +1,8 @@
-//! Records as a trace: the spans, instants, arrows, names and metadata of an export of torch.profiler.
+//! Records as a trace: the spans, instants, flows, names and metadata of an export of torch.profiler.
 
-mod arrows;
 mod blocks;
 mod describe;
+mod flows;
 mod rows;
 mod stream;
 
@@ -18,8 +18,8 @@ use crate::torch::marks::push_mark;
 use crate::torch::session::{AddedSpan, Options, Recording};
 use crate::torch::threads::ThreadRecording;
 
-use arrows::Arrows;
 use blocks::Blocks;
+use flows::Flows;
 pub use stream::Stream;
 
 /// Kineto counts time from the start of a period of this many seconds, so that microseconds keep their fractions in
@@ -39,7 +39,7 @@ struct Converter {
     instant: CategoryId,
     memory: StringId,
     out_of_memory: StringId,
-    arrows: Arrows,
+    flows: Flows,
     /// For device work to find who launched it; `None` when there is none.
     host: Option<HostSpans>,
     /// Of the four combinations of an operator's keys, once they have been seen.
@@ -82,9 +82,9 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     added.sort_by_key(|span| span.start);
     for thread in threads {
         if let Some(host) = &mut converter.host {
-            host.name_thread(thread.posix_thread, thread.os_thread);
+            host.name_thread(thread.identity.posix_thread, thread.identity.os_thread);
         }
-        let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.os_thread);
+        let (mine, others) = added.into_iter().partition(|span| span.os_thread == thread.identity.os_thread);
         added = others;
         converter.thread(process, thread, mine);
     }
@@ -100,7 +100,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
         push_mark(&mut converter.builder, number, os_thread, time, &mark);
     }
     converter.calls(process, calls);
-    converter.arrows.settle(&mut converter.builder, i64::MAX);
+    converter.flows.settle(&mut converter.builder, i64::MAX);
     converter.window(started, stopped);
     let Converter { mut builder, unfinished, host, .. } = converter;
     if let (Some(device), Some(mut host)) = (device, host) {
@@ -128,7 +128,7 @@ impl Converter {
             base: 0,
             stopped: Ticks(0),
             overload_names: options.overload_names,
-            arrows: Arrows::default(),
+            flows: Flows::default(),
             host: None,
             layouts: [None; 4],
             index: 0,
@@ -153,7 +153,7 @@ impl Converter {
     }
 
     fn thread(&mut self, process: Ident, thread: ThreadRecording, added: Vec<AddedSpan>) {
-        let track = self.track(process, thread.os_thread, &thread.name);
+        let track = self.track(process, thread.identity.os_thread, &thread.identity.name);
         let mut blocks = Blocks::default();
         for part in &thread.parts {
             self.read_blocks(part.blocks(), &mut blocks);
@@ -163,7 +163,7 @@ impl Converter {
         // Each part gives its memory back when it is read.
         for part in thread.parts {
             let mut slots = part.slots();
-            // SAFETY: these are the slots that were published before recording stopped.
+            // SAFETY: `part` shows the slots down to the last one published before recording stopped, and keeps their chunk.
             while let Some(record) = unsafe { Record::read(&mut slots) } {
                 match record {
                     Record::Operator(operator) => {
@@ -176,7 +176,7 @@ impl Converter {
                         if blocks.name(&operator).is_evaluation {
                             evaluation = Some(operator);
                         } else {
-                            self.link(track, thread.torch_thread, &operator);
+                            self.link(track, thread.identity.torch_thread, &operator);
                             self.operator(track, &operator, None, &blocks);
                         }
                     }

@@ -34,11 +34,11 @@ struct Item<'a> {
     words: &'a [u64],
 }
 
-struct Reader<'a> {
+struct InputCursor<'a> {
     words: &'a [u64],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> InputCursor<'a> {
     fn next(&mut self) -> Option<Item<'a>> {
         let (&head, rest) = self.words.split_first()?;
         let (tag, dtype, flagged) = (head as u8, (head >> 8) as u8, (head >> 16) as u8 & input::FLAG != 0);
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
 
 /// Decodes `count` inputs and the keyword inputs after them.
 pub(crate) fn decode(words: &[u64], count: usize, mut dtype_name: impl FnMut(u8) -> String) -> InputTexts {
-    let mut reader = Reader { words };
+    let mut cursor = InputCursor { words };
     let mut texts = InputTexts::default();
     let all = |texts: &mut InputTexts, text: &str| {
         for part in [&mut texts.concrete, &mut texts.types, &mut texts.strides, &mut texts.dims] {
@@ -67,14 +67,14 @@ pub(crate) fn decode(words: &[u64], count: usize, mut dtype_name: impl FnMut(u8)
     };
     all(&mut texts, "[");
     for index in 0..count {
-        let Some(item) = reader.next() else { break };
+        let Some(item) = cursor.next() else { break };
         if index > 0 {
             all(&mut texts, ", ");
         }
-        decode_input(&item, &mut reader, &mut texts, &mut dtype_name);
+        decode_input(&item, &mut cursor, &mut texts, &mut dtype_name);
     }
     all(&mut texts, "]");
-    while let (Some(key), Some(value)) = (reader.next(), reader.next()) {
+    while let (Some(key), Some(value)) = (cursor.next(), cursor.next()) {
         texts.keywords.push((text_of(&key), keyword(&value)));
     }
     texts
@@ -82,7 +82,7 @@ pub(crate) fn decode(words: &[u64], count: usize, mut dtype_name: impl FnMut(u8)
 
 fn decode_input(
     item: &Item<'_>,
-    reader: &mut Reader<'_>,
+    cursor: &mut InputCursor<'_>,
     texts: &mut InputTexts,
     dtype_name: &mut impl FnMut(u8) -> String,
 ) {
@@ -96,7 +96,7 @@ fn decode_input(
         input::TENSOR_LIST => {
             let (mut all_dims, mut all_strides, mut all_defined) = (Vec::new(), Vec::new(), true);
             for _ in 0..if item.flagged { 0 } else { item.count } {
-                let Some(tensor) = reader.next() else { break };
+                let Some(tensor) = cursor.next() else { break };
                 all_defined &= tensor.tag == input::TENSOR;
                 let (one, other) = shape(&tensor);
                 all_dims.push(one);
@@ -111,7 +111,7 @@ fn decode_input(
         }
         input::SCALAR_LIST => {
             kind = "ScalarList".to_owned();
-            let scalars = (0..item.count).map_while(|_| reader.next()).map(|scalar| scalar_text(&scalar));
+            let scalars = (0..item.count).map_while(|_| cursor.next()).map(|scalar| scalar_text(&scalar));
             concrete = format!("[{}]", scalars.collect::<Vec<_>>().join(", "));
         }
         input::INT | input::DOUBLE | input::BOOL | input::COMPLEX | input::SYMBOLIC => {

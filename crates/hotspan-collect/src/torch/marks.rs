@@ -18,7 +18,7 @@ pub struct MarkedBlock {
     pub bytes: u64,
 }
 
-/// Something known about tensors at a moment.
+/// What is said about tensors at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// These are tensors of this role: `parameter`, `gradient`, `optimizer_state`, `input` or `buffer`.

@@ -1,7 +1,7 @@
 //! A recording from start to stop.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use hotspan_store::TraceBuilder;
 
@@ -9,6 +9,7 @@ use crate::buffer;
 use crate::calls::SpanTable;
 use crate::clock::{self, Calibration, ClockStart, Ticks};
 use crate::cupti;
+use crate::locks::lock;
 use crate::torch::abi::{self, Functions};
 use crate::torch::convert;
 use crate::torch::threads::{self, ThreadRecording};
@@ -61,7 +62,7 @@ pub struct Recording {
     pub(crate) process: u32,
     pub(crate) threads: Vec<ThreadRecording>,
     pub(crate) added: Vec<AddedSpan>,
-    /// What was known about tensors: when, on which thread, what.
+    /// What was said about tensors: when, on which thread, what.
     pub(crate) marks: Vec<(Ticks, i64, Mark)>,
     pub(crate) calls: SpanTable,
     /// Whether memory was not recorded to the end.
@@ -96,7 +97,8 @@ impl Session {
             | flag(options.ranges, abi::FLAG_RANGES)
             | flag(clock::counter_is_steady(), abi::FLAG_TICKS);
         let started = clock::now();
-        // SAFETY: the sink is static, and the number is new.
+        // SAFETY: the sink is static, so that it outlives the process's last callback, and `threads::start` gives each
+        // number once.
         let result = unsafe { (shim.begin)(&raw const threads::SINK, number, flags) };
         if result != abi::OK {
             threads::stop(number);
@@ -130,7 +132,8 @@ impl Session {
     /// start on a thread whose allocations are recorded here; whoever is about to start it calls this first.
     pub fn release_memory(&self) {
         if self.is_running() {
-            // SAFETY: takes nothing; failing leaves the memory recorded.
+            // SAFETY: the function takes nothing, and may be called on any thread at any time; where it fails, memory
+            // stays recorded.
             unsafe { (self.shim.release_memory)() };
             self.memory_released.store(self.options.memory, Ordering::Relaxed);
         }
@@ -150,7 +153,7 @@ impl Session {
         // SAFETY: takes nothing and cannot fail.
         let os_thread = i64::from(unsafe { libc::gettid() });
         let span = AddedSpan { name: name.to_owned(), start, end, os_thread, is_call };
-        self.added.lock().unwrap_or_else(PoisonError::into_inner).push(span);
+        lock(&self.added).push(span);
     }
 
     /// Stops on all threads, from any thread. What still runs is closed at this moment.
@@ -183,7 +186,7 @@ impl Session {
     }
 
     pub(crate) fn take_added(&self) -> Vec<AddedSpan> {
-        std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.added))
     }
 
     pub(crate) fn calibrate(&self) -> Calibration {
@@ -212,7 +215,8 @@ impl Session {
         if !self.is_running() {
             return Vec::new();
         }
-        // SAFETY: takes nothing. A failure to unregister leaves callbacks that record nothing.
+        // SAFETY: the function takes nothing, and may be called on any thread. Where it fails, callbacks stay that record
+        // nothing.
         unsafe { (self.shim.end)() };
         let threads = threads::stop(self.number);
         RUNNING.store(0, Ordering::Release);
@@ -227,7 +231,7 @@ impl Drop for Session {
 }
 
 impl Recording {
-    /// Adds what was known about tensors while it ran: when, on which thread of the system, what.
+    /// Adds what was said about tensors while it ran: when, on which thread of the system, what.
     #[must_use]
     pub fn with_marks(mut self, marks: impl IntoIterator<Item = (Ticks, i64, Mark)>) -> Self {
         self.marks.extend(marks);
@@ -268,7 +272,7 @@ impl Recording {
 pub(crate) fn forget_recording_after_fork() {
     extern "C" fn in_child() {
         if let Some(shim) = Shim::loaded() {
-            // SAFETY: sets three numbers, takes no lock.
+            // SAFETY: made for a forked child: it stores to atomics and to this thread's own variables, and takes no lock.
             unsafe { (shim.functions().forked)() };
         }
         threads::forget_parent();

@@ -8,14 +8,15 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::buffer::{Chunk, FIRST_CHUNK, LARGEST_CHUNK};
+use crate::locks::lock;
 use crate::torch::abi;
 
-/// What one thread recorded.
-#[derive(Debug)]
-pub(crate) struct ThreadRecording {
+/// What a thread is called, by whom.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadIdentity {
     /// Tells threads apart, also those that had the same number of the operating system one after the other.
     pub(crate) number: u64,
     /// The operating system's number.
@@ -26,6 +27,12 @@ pub(crate) struct ThreadRecording {
     pub(crate) torch_thread: u64,
     /// The name the operating system shows.
     pub(crate) name: String,
+}
+
+/// What one thread recorded.
+#[derive(Debug)]
+pub(crate) struct ThreadRecording {
+    pub(crate) identity: ThreadIdentity,
     /// In the order written.
     pub(crate) parts: Vec<Part>,
     pub(crate) dropped: u64,
@@ -82,19 +89,17 @@ struct ThreadBuffer {
 
 struct ThreadState {
     session: u64,
-    number: u64,
-    os_thread: i64,
-    posix_thread: u32,
-    torch_thread: u64,
-    name: String,
+    identity: ThreadIdentity,
     full: Vec<Part>,
     current: Option<Arc<Chunk>>,
     has_ended: bool,
 }
 
-// SAFETY: `shared` is written by its own thread only; others read it through the raw atomics in `stop`.
+// SAFETY: its pointers lead into the chunk in `state`, which any thread may own, see `Chunk`.
 unsafe impl Send for ThreadBuffer {}
-// SAFETY: as above.
+// SAFETY: `state` is behind its lock. `shared` is written by its own thread: whole and with the lock of `state` held by
+// `attach` and `grow`, and its four words that others read by the shim's atomic stores. Others read those words with the
+// same atomics, under the lock, and write it only when the thread has ended, which `has_ended` says under the lock.
 unsafe impl Sync for ThreadBuffer {}
 
 static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(std::ptr::null_mut());
@@ -104,30 +109,26 @@ static NEXT_THREAD: AtomicU64 = AtomicU64::new(1);
 pub(crate) static SINK: abi::Sink = abi::Sink { attach, grow, detach };
 
 fn registry() -> &'static Registry {
-    let mut known = REGISTRY.load(Ordering::Acquire);
-    if known.is_null() {
+    let mut current = REGISTRY.load(Ordering::Acquire);
+    if current.is_null() {
         let new = Box::into_raw(Box::new(Registry {
             threads: Mutex::new(Vec::new()),
             session: AtomicU64::new(0),
             bytes_left: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
         }));
-        known = match REGISTRY.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
+        current = match REGISTRY.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: made above and shown to nobody.
+                // SAFETY: made above by `Box::into_raw`; the exchange failed, so that no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
                 other
             }
         };
     }
-    // SAFETY: registries are never freed.
-    unsafe { &*known }
-}
-
-/// A lock that a panic elsewhere does not take away: the data is consistent after every statement that changes it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    // SAFETY: made above or by another thread, whose writes the acquiring load or exchange shows; registries are never
+    // freed.
+    unsafe { &*current }
 }
 
 /// Begins a session with room for `max_bytes`; returns its number.
@@ -198,6 +199,28 @@ pub(crate) fn forget_parent() {
 }
 
 impl ThreadBuffer {
+    fn new(torch_thread: u64) -> Self {
+        let identity = ThreadIdentity::of_this_thread(torch_thread);
+        let state = ThreadState { session: 0, identity, full: Vec::new(), current: None, has_ended: false };
+        Self { shared: UnsafeCell::new(abi::Thread::EMPTY), state: Mutex::new(state) }
+    }
+
+    /// Gives up the chunks of an earlier session and clears everything that points into them.
+    fn leave_chunks(&self, state: &mut ThreadState) {
+        let shared = self.shared.get();
+        if let Some(chunk) = state.current.take() {
+            // SAFETY: called by the thread that owns the buffer, which alone writes to `shared`, or when that thread has
+            // ended.
+            chunk.set_low(unsafe { (*shared).records } as usize);
+        }
+        state.full.clear();
+        // SAFETY: the same, and readers in other threads need the lock of `state`, which the caller holds.
+        unsafe {
+            shared.write(abi::Thread::EMPTY);
+            (*shared).session = registry().session.load(Ordering::Relaxed);
+        }
+    }
+
     fn take(&self, session: u64) -> Option<ThreadRecording> {
         let mut state = lock(&self.state);
         if state.session != session {
@@ -205,9 +228,7 @@ impl ThreadBuffer {
         }
         state.session = 0;
         let mut recording = self.read(&mut state);
-        if let Some(name) = thread_name(recording.os_thread) {
-            recording.name = name;
-        }
+        recording.identity.read_name();
         Some(recording)
     }
 
@@ -227,19 +248,8 @@ impl ThreadBuffer {
         };
         // The thread keeps its share of the last chunk until its next event: it may be writing there now.
         parts.extend(state.current.clone().map(|chunk| Part { chunk, blocks_end, low }));
-        let name = state.name.clone();
-        let ThreadState { number, os_thread, posix_thread, torch_thread, has_ended, .. } = *state;
-        ThreadRecording {
-            number,
-            os_thread,
-            posix_thread,
-            torch_thread,
-            name,
-            parts,
-            dropped,
-            inputs_dropped,
-            has_ended,
-        }
+        let (identity, has_ended) = (state.identity.clone(), state.has_ended);
+        ThreadRecording { identity, parts, dropped, inputs_dropped, has_ended }
     }
 
     fn recorded(&self, session: u64) -> u64 {
@@ -247,7 +257,8 @@ impl ThreadBuffer {
         if state.session != session {
             return 0;
         }
-        // SAFETY: written by the shim's atomic stores and by `add_chunk`, which runs under the lock held here.
+        // SAFETY: the word is written by the shim's atomic stores, and otherwise by `add_chunk` and `leave_chunks`, which
+        // run under the lock held here.
         let low =
             unsafe { AtomicPtr::from_ptr(&raw mut (*self.shared.get()).records) }.load(Ordering::Acquire);
         let full = state.full.iter().map(|part| part.chunk.count_down_to(part.low));
@@ -270,7 +281,8 @@ impl ThreadBuffer {
             return false;
         };
         let shared = self.shared.get();
-        // SAFETY: the calling thread owns the buffer; readers of `records` wait for the lock it holds.
+        // SAFETY: the calling thread is the only writer, so that it may read plainly; others read under the lock that it
+        // holds.
         unsafe {
             if let Some(old) = state.current.take() {
                 let (low, blocks_end) = ((*shared).records as usize, (*shared).blocks as usize);
@@ -295,10 +307,11 @@ extern "C" fn attach(session: u64, torch_thread: u64) -> *mut abi::Thread {
         return std::ptr::null_mut();
     }
     let buffer = MINE.try_with(|mine| {
-        // SAFETY: only this function touches the cell, on its own thread, and it does not call itself.
+        // SAFETY: the cell is of this thread, only this function uses it, and nothing below calls it again: neither
+        // allocating nor locking runs an operator.
         let mine = unsafe { &mut *mine.get() };
         match mine {
-            Some((known, buffer)) if std::ptr::eq(*known, registry) => buffer.clone(),
+            Some((of, buffer)) if std::ptr::eq(*of, registry) => buffer.clone(),
             _ => {
                 let buffer = Arc::new(ThreadBuffer::new(torch_thread));
                 lock(&registry.threads).push(buffer.clone());
@@ -320,54 +333,19 @@ extern "C" fn attach(session: u64, torch_thread: u64) -> *mut abi::Thread {
         // Without a chunk every record of this thread is lost, and counted.
         buffer.add_chunk(&mut state, 0);
     }
-    buffer.shared.get()
-}
-
-impl ThreadBuffer {
-    fn new(torch_thread: u64) -> Self {
-        // SAFETY: takes nothing and cannot fail.
-        let os_thread = i64::from(unsafe { libc::gettid() });
-        // SAFETY: takes nothing and cannot fail.
-        let posix_thread = unsafe { libc::pthread_self() } as u32;
-        let name = thread_name(os_thread).unwrap_or_default();
-        let state = ThreadState {
-            session: 0,
-            number: NEXT_THREAD.fetch_add(1, Ordering::Relaxed),
-            os_thread,
-            posix_thread,
-            torch_thread,
-            name,
-            full: Vec::new(),
-            current: None,
-            has_ended: false,
-        };
-        Self { shared: UnsafeCell::new(abi::Thread::EMPTY), state: Mutex::new(state) }
-    }
-
-    /// Gives up the chunks of an earlier session and clears everything that points into them.
-    fn leave_chunks(&self, state: &mut ThreadState) {
-        let shared = self.shared.get();
-        if let Some(chunk) = state.current.take() {
-            // SAFETY: called by the thread that owns the buffer, or when that thread has ended.
-            chunk.set_low(unsafe { (*shared).records } as usize);
-        }
-        state.full.clear();
-        // SAFETY: as above; nobody reads the counters before `session` is set.
-        unsafe {
-            shared.write(abi::Thread::EMPTY);
-            (*shared).session = registry().session.load(Ordering::Relaxed);
-        }
-    }
+    // The address of the whole buffer, not of its first field only: `grow` needs the rest.
+    Arc::as_ptr(&buffer).cast_mut().cast()
 }
 
 extern "C" fn grow(thread: *mut abi::Thread, room: u64) -> i32 {
     let registry = registry();
-    // SAFETY: the calling thread owns the buffer.
+    // SAFETY: the shim passes what `attach` gave to this thread, which alone writes to it.
     let session = unsafe { (*thread).session };
     if registry.is_full.load(Ordering::Relaxed) || registry.session.load(Ordering::Acquire) != session {
         return 0;
     }
-    // SAFETY: `shared` is the first field of a `ThreadBuffer` that the registry keeps alive.
+    // SAFETY: `attach` made this pointer from that of a whole `ThreadBuffer`, whose first field it is; the thread's own
+    // `Arc` keeps it alive until the thread has ended.
     let buffer = unsafe { &*thread.cast::<ThreadBuffer>() };
     let mut state = lock(&buffer.state);
     i32::from(state.session == session && buffer.add_chunk(&mut state, room as usize))
@@ -377,7 +355,7 @@ extern "C" fn detach(thread: *mut abi::Thread) {
     let registry = registry();
     // A buffer that this registry does not know is a forked child's inheritance.
     let mut threads = lock(&registry.threads);
-    let Some(index) = threads.iter().position(|known| std::ptr::eq(known.shared.get(), thread)) else {
+    let Some(index) = threads.iter().position(|buffer| std::ptr::eq(buffer.shared.get(), thread)) else {
         return;
     };
     let buffer = threads[index].clone();
@@ -390,14 +368,26 @@ extern "C" fn detach(thread: *mut abi::Thread) {
     }
     // Its recording is still wanted: the last chance to ask for its name.
     state.has_ended = true;
-    if let Some(name) = thread_name(state.os_thread) {
-        state.name = name;
-    }
+    state.identity.read_name();
 }
 
-fn thread_name(os_thread: i64) -> Option<String> {
-    let name = std::fs::read(format!("/proc/self/task/{os_thread}/comm")).ok()?;
-    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+impl ThreadIdentity {
+    fn of_this_thread(torch_thread: u64) -> Self {
+        // SAFETY: both take nothing and cannot fail.
+        let (os_thread, posix_thread) = unsafe { (libc::gettid(), libc::pthread_self() as u32) };
+        let number = NEXT_THREAD.fetch_add(1, Ordering::Relaxed);
+        let name = String::new();
+        let mut identity = Self { number, os_thread: os_thread.into(), posix_thread, torch_thread, name };
+        identity.read_name();
+        identity
+    }
+
+    /// Reads the name that the thread has now; one that is gone keeps the last.
+    fn read_name(&mut self) {
+        if let Ok(name) = std::fs::read(format!("/proc/self/task/{}/comm", self.os_thread)) {
+            self.name = String::from_utf8_lossy(name.trim_ascii_end()).into_owned();
+        }
+    }
 }
 
 #[cfg(test)]

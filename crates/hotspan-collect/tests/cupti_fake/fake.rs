@@ -43,7 +43,7 @@ macro_rules! control {
         assert!(!address.is_null(), $name);
         // SAFETY: the types are those of fake_cupti.c.
         let function: unsafe extern "C" fn($($type),*) $(-> $result)? = unsafe { std::mem::transmute(address) };
-        // SAFETY: as above.
+        // SAFETY: the function of this name takes these arguments, as the types above say.
         unsafe { function($($value),*) }
     }};
 }

@@ -28,13 +28,13 @@ pub(super) fn begin_tracing(py: Python<'_>) -> PyResult<()> {
     let earlier = (!earlier.is_none()).then(|| earlier.unbind());
     let marker = marker(py)?;
     EARLIER_TRACE.with_borrow_mut(|slot| *slot = earlier);
-    // SAFETY: the GIL is held and the marker was made for this.
+    // SAFETY: `py` proves that the GIL is held, and the marker is what `tracing::marker` made.
     unsafe { tracing::install(marker.as_ptr().cast()) };
     Ok(())
 }
 
 pub(super) fn end_tracing(py: Python<'_>) -> PyResult<()> {
-    // SAFETY: the GIL is held.
+    // SAFETY: `py` proves that the GIL is held.
     if !unsafe { tracing::end() } {
         return Ok(());
     }
@@ -46,7 +46,7 @@ pub(super) fn end_tracing(py: Python<'_>) -> PyResult<()> {
     }
     // Someone may have set another trace function meanwhile: that one stays.
     if is_marker(&sys.call_method0("gettrace")?) {
-        // SAFETY: the GIL is held.
+        // SAFETY: `py` proves that the GIL is held.
         unsafe { tracing::remove() };
         if let Some(earlier) = earlier {
             sys.call_method1("settrace", (earlier,))?;

@@ -10,10 +10,9 @@ use hotspan_analyze::{Overview, Table, overview};
 use serde_json::{Map, Value, json};
 
 use crate::commands::report_html;
-use crate::commands::run::spool;
 use crate::error::CommandError;
 use crate::present::Style;
-use crate::{files, present};
+use crate::{files, present, run_folder};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,7 +82,7 @@ fn open(path: &Path) -> Result<Model, CommandError> {
     if !path.is_dir() {
         return files::open(path);
     }
-    if let Some(trace) = spool::open(path) {
+    if let Some(trace) = run_folder::open(path) {
         return Ok(Model::new(trace));
     }
     let mut traces = Vec::new();

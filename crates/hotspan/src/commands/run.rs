@@ -1,10 +1,10 @@
 //! `hotspan run`: a program under all collectors, its report, and its own exit code.
 //!
 //! The program is started as it would be without hotspan; a folder in PYTHONPATH makes every Python in it record itself
-//! (see `python/hotspan/_inject`). Each process writes a file of its own, which survives its death; `spool` makes them one.
+//! (see `python/hotspan/_inject`). Each process writes a file of its own, which survives its death; `run_folder` makes them one.
 
 mod progress_line;
-pub(crate) mod spool;
+mod spool;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -28,8 +28,8 @@ use crate::commands::report::{self, ReportFormat};
 use crate::error::CommandError;
 use crate::present::Style;
 use crate::progress::say;
+use crate::run_folder::merged;
 use progress_line::ProgressLine;
-use spool::Collected;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let ended = clock::unix_now();
 
     spool::wait_for_children(&spool);
-    let Collected { mut trace, written } = spool::collect(&spool, process);
+    let mut trace = merged(&spool, process);
     if trace.tracks().is_empty() {
         say(
             "note: no Python process was recorded (is the program Python? isolated mode, `python -I`, is not seen)",
@@ -129,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
     let mut facts = facts(arguments, process, started);
     facts["end_unix_ns"] = ended.0.into();
-    facts["written_unix_ns"] = written.map(|written| written.0).into();
+    facts["written_unix_ns"] = spool::last_written(&spool, process).map(|written| written.0).into();
     facts["ended"] = describe(status).into();
     trace.set_metadata(RUN_KEY, &facts.to_string());
     let model = Model::new(trace);
@@ -234,7 +234,7 @@ pub(crate) fn sample_from_within(
         CommandError::Start { program: command.get_program().display().to_string(), source: error }
     })?;
     spool::wait_for_children(&spool);
-    let trace = spool::collect(&spool, process).trace;
+    let trace = merged(&spool, process);
     let _ = fs::remove_dir_all(&spool);
     Ok((trace, status))
 }

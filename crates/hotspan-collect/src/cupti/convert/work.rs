@@ -1,4 +1,4 @@
-//! Work of devices: kernels, copies and fills, the arrows from the calls that launched them, and annotations around them.
+//! Work of devices: kernels, copies and fills, the flows from the calls that launched them, and annotations around them.
 
 use hotspan_store::{
     Arg, Args, Duration, EventRow, FlowPhase, FlowRow, SpanRow, StringId, Timestamp, TrackId,
@@ -39,12 +39,12 @@ impl Converter<'_> {
             range.2 = range.2.max(end);
         }
         if let Some(launch) = launch {
-            self.arrow(work.correlation, launch, track, time);
+            self.flow(work.correlation, launch, track, time);
         }
     }
 
     /// From the call to its work; a call that launches a graph has one beginning and many ends.
-    fn arrow(&mut self, correlation: u32, launch: Launch, track: TrackId, time: Timestamp) {
+    fn flow(&mut self, correlation: u32, launch: Launch, track: TrackId, time: Timestamp) {
         let name = self.builder.intern("ac2g");
         let category = self.builder.category("ac2g");
         let args = self.builder.no_args();

@@ -3,8 +3,8 @@
 use hotspan_store::{Arg, Args, EventRow, InstantRow, InstantScope, Place, SpanRow, Timestamp, TrackId};
 
 use super::Converter;
-use super::arrows::Link;
 use super::blocks::{Blocks, InternedInputs};
+use super::flows::Link;
 use crate::host_spans::HostSpan;
 use crate::torch::abi;
 use crate::torch::session::AddedSpan;
@@ -37,7 +37,7 @@ impl Converter {
         args
     }
 
-    /// Notes an operator that may be an end of an arrow. The arrow ends at the node, not at the engine's evaluation around
+    /// Notes an operator that may be an end of a flow. The flow ends at the node, not at the engine's evaluation around
     /// it, which has the same number.
     pub(super) fn link(&mut self, track: TrackId, torch_thread: u64, operator: &abi::Operator) {
         let forward_thread = operator.forward_thread;
@@ -45,7 +45,7 @@ impl Converter {
             && forward_thread != abi::UNKNOWN_THREAD
         {
             let time = self.time(operator.start);
-            self.arrows.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
+            self.flows.push(Link { time: time.0, track, torch_thread, forward_thread, sequence });
         }
     }
 

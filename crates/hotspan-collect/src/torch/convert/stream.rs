@@ -23,7 +23,7 @@ pub struct Stream {
     /// What sessions that were stopped have left.
     rest: Vec<Recording>,
     converter: Option<Converter>,
-    readers: HashMap<u64, Reader>,
+    cursors: HashMap<u64, ThreadCursor>,
     /// The last look.
     looked: Ticks,
     records: u64,
@@ -36,7 +36,7 @@ impl std::fmt::Debug for Stream {
 }
 
 /// How far a thread was read.
-struct Reader {
+struct ThreadCursor {
     track: TrackId,
     torch_thread: u64,
     blocks: Blocks,
@@ -48,7 +48,7 @@ struct Reader {
     has_ended: bool,
 }
 
-/// An operator that runs, or whose node is not known yet.
+/// An operator that runs, or whose node has not come yet.
 struct Held {
     operator: abi::Operator,
     time: Timestamp,
@@ -69,7 +69,7 @@ impl Stream {
             session: Some(session),
             rest: Vec::new(),
             converter: None,
-            readers: HashMap::new(),
+            cursors: HashMap::new(),
             looked: clock::now(),
             records: 0,
         }
@@ -106,7 +106,7 @@ impl Stream {
             self.enter(builder, shim, options, process, &calibration);
             self.take(process, threads, added, Some(stopped));
             self.leave(builder);
-            self.readers.clear();
+            self.cursors.clear();
         }
         if let Some(session) = &self.session {
             buffer::sweep_limbo();
@@ -119,7 +119,7 @@ impl Stream {
             self.take(process, threads, added, None);
             if let Some(converter) = &mut self.converter {
                 let before = converter.time(horizon.0).0;
-                converter.arrows.settle(&mut converter.builder, before);
+                converter.flows.settle(&mut converter.builder, before);
             }
             self.leave(builder);
         }
@@ -187,9 +187,10 @@ impl Stream {
             converter.stopped = stopped;
         }
         for thread in threads {
-            let reader = self.readers.entry(thread.number).or_insert_with(|| Reader {
-                track: converter.track(process, thread.os_thread, &thread.name),
-                torch_thread: thread.torch_thread,
+            let identity = &thread.identity;
+            let cursor = self.cursors.entry(identity.number).or_insert_with(|| ThreadCursor {
+                track: converter.track(process, identity.os_thread, &identity.name),
+                torch_thread: identity.torch_thread,
                 blocks: Blocks::default(),
                 current: None,
                 held: Vec::new(),
@@ -198,15 +199,15 @@ impl Stream {
                 has_ended: false,
             });
             if stopped.is_some() || thread.has_ended {
-                converter.track(process, thread.os_thread, &thread.name);
+                converter.track(process, identity.os_thread, &identity.name);
             }
-            self.records += reader.read(converter, &thread, stopped.is_some());
+            self.records += cursor.read(converter, &thread, stopped.is_some());
         }
         // Operators of threads that are gone may end elsewhere.
-        for reader in self.readers.values_mut() {
-            reader.release(converter, stopped.is_some());
+        for cursor in self.cursors.values_mut() {
+            cursor.release(converter, stopped.is_some());
         }
-        self.readers.retain(|_, reader| !reader.has_ended || !reader.held.is_empty());
+        self.cursors.retain(|_, cursor| !cursor.has_ended || !cursor.held.is_empty());
         for span in added {
             let track = converter.builder.track(process, Ident::Int(span.os_thread));
             if converter.builder.track_mut(track).name.is_none() {
@@ -215,12 +216,12 @@ impl Stream {
             converter.added_span(track, &span);
         }
         if stopped.is_some() {
-            converter.arrows.settle(&mut converter.builder, i64::MAX - 1);
+            converter.flows.settle(&mut converter.builder, i64::MAX - 1);
         }
     }
 }
 
-impl Reader {
+impl ThreadCursor {
     /// Converts what is new of a thread; returns how many records that were.
     fn read(&mut self, converter: &mut Converter, thread: &ThreadRecording, is_last: bool) -> u64 {
         self.release(converter, false);
@@ -250,7 +251,8 @@ impl Reader {
         let mut records = 0;
         let mut slots = part.slots().skip(slots_read).inspect(|_| taken += 1).peekable();
         while let Some(&slot) = slots.peek() {
-            // SAFETY: these slots were published before they were shown.
+            // SAFETY: `part` shows the slots down to the one that its thread had published, and keeps their chunk; `skip`
+            // leaves out whole records, since `taken` counts the slots of those that were read.
             let Some(record) = (unsafe { Record::read(&mut slots) }) else { break };
             records += 1;
             match record {
@@ -291,7 +293,7 @@ impl Reader {
     /// Converts what has ended of what was held, or all of it.
     fn release(&mut self, converter: &mut Converter, all: bool) {
         for held in std::mem::take(&mut self.held) {
-            // SAFETY: the slot was published, and its chunk is held.
+            // SAFETY: `operator` took the slot from a part, where it was published, and `_chunk` keeps the memory.
             let record = unsafe { Record::read(&mut std::iter::once(held.slot)) };
             let Some(Record::Operator(now)) = record else { continue };
             if all || (now.end != 0 && !held.awaits_node) {

@@ -22,7 +22,7 @@ fn write(thread: *mut abi::Thread, start: u64, end: u64) -> bool {
 }
 
 fn write_name(thread: *mut abi::Thread, name: &[u8; 8]) {
-    // SAFETY: as above; three words fit a fresh chunk.
+    // SAFETY: the test's thread owns the buffer, and three words fit a fresh chunk.
     unsafe {
         let at = (*thread).blocks.cast::<u64>();
         at.write(3 | 1 << 32);
@@ -36,7 +36,7 @@ fn starts(recording: &ThreadRecording) -> Vec<u64> {
     let mut all = Vec::new();
     for part in &recording.parts {
         let mut slots = part.slots();
-        // SAFETY: written by `write`.
+        // SAFETY: `slots` are those that `write` published.
         while let Some(Record::Operator(operator)) = unsafe { Record::read(&mut slots) } {
             all.push(operator.start);
         }

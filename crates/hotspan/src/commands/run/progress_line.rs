@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::spool::recordings;
+use crate::run_folder::recordings;
 
 /// How it goes, on a terminal.
 pub(super) struct ProgressLine {

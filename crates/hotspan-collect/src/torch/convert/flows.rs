@@ -1,4 +1,4 @@
-//! Arrows from forward operators to the autograd nodes they made: same sequence number, and the thread that ran the
+//! Flows from forward operators to the autograd nodes they made: same sequence number, and the thread that ran the
 //! forward. Of several forward operators with one number the last one made the node.
 
 use hashbrown::HashMap;
@@ -8,7 +8,7 @@ use hotspan_store::{EventRow, FlowPhase, FlowRow, Loss, Timestamp, TraceBuilder,
 /// has no others.
 const MOST_WAITING: usize = 1 << 18;
 
-/// An operator that may be an end of an arrow.
+/// An operator that may be an end of a flow.
 pub(super) struct Link {
     pub(super) time: i64,
     pub(super) track: TrackId,
@@ -17,36 +17,36 @@ pub(super) struct Link {
     pub(super) sequence: i64,
 }
 
-/// Where an arrow begins or ends: its place among all links, time and track.
+/// Where a flow begins or ends: its number among all links, time and track.
 #[derive(Clone, Copy)]
-struct Place {
+struct FlowEnd {
     number: u64,
     time: i64,
     track: TrackId,
 }
 
 /// The forward operators seen so far, by torch's thread and sequence number.
-type Waiting = HashMap<(u64, i64), Place>;
+type Waiting = HashMap<(u64, i64), FlowEnd>;
 
-/// What is known of arrows so far.
+/// The links so far, and those that wait for another.
 #[derive(Default)]
-pub(super) struct Arrows {
+pub(super) struct Flows {
     links: Vec<(u64, Link)>,
     pushed: u64,
     waiting: Waiting,
     /// Those that wait longest; forgotten when `waiting` is full again.
     older: Waiting,
     has_forgotten: bool,
-    drawn: i64,
+    written: i64,
 }
 
-impl Arrows {
+impl Flows {
     pub(super) fn push(&mut self, link: Link) {
         self.links.push((self.pushed, link));
         self.pushed += 1;
     }
 
-    /// Draws the arrows that end before this moment: by then all threads have told what they began.
+    /// Writes the flows that end before this moment: by then all threads have told what they began.
     pub(super) fn settle(&mut self, builder: &mut TraceBuilder, before: i64) {
         if self.waiting.is_empty()
             && self.older.is_empty()
@@ -59,22 +59,25 @@ impl Arrows {
         // Each thread is in order already, so this merges a few sorted runs.
         self.links.sort_by_key(|(_, link)| link.time);
         let due = self.links.partition_point(|(_, link)| link.time < before);
-        let mut ends: Vec<(Place, i64, FlowPhase)> = Vec::new();
+        let mut ends: Vec<(FlowEnd, i64, FlowPhase)> = Vec::new();
         for (number, link) in self.links.drain(..due) {
-            let place = Place { number, time: link.time, track: link.track };
+            let end = FlowEnd { number, time: link.time, track: link.track };
             if link.forward_thread == 0 {
                 if before != i64::MAX && self.waiting.len() >= MOST_WAITING {
                     self.has_forgotten |= !self.older.is_empty();
                     self.older = std::mem::take(&mut self.waiting);
                 }
-                self.waiting.insert((link.torch_thread, link.sequence), place);
+                self.waiting.insert((link.torch_thread, link.sequence), end);
                 continue;
             }
             let key = (u64::from(link.forward_thread), link.sequence);
             match self.waiting.remove(&key).or_else(|| self.older.remove(&key)) {
                 Some(start) => {
-                    self.drawn += 1;
-                    ends.extend([(start, self.drawn, FlowPhase::Start), (place, self.drawn, FlowPhase::End)]);
+                    self.written += 1;
+                    ends.extend([
+                        (start, self.written, FlowPhase::Start),
+                        (end, self.written, FlowPhase::End),
+                    ]);
                 }
                 None if self.has_forgotten => builder.losses.add(Loss::ForgottenForward, None),
                 None => {}
@@ -83,11 +86,11 @@ impl Arrows {
         if ends.is_empty() {
             return;
         }
-        ends.sort_by_key(|(place, id, _)| (place.number, *id));
+        ends.sort_by_key(|(end, id, _)| (end.number, *id));
         let name = builder.intern("fwdbwd");
         let category = builder.category("fwdbwd");
         let args = builder.no_args();
-        for (Place { time, track, .. }, id, phase) in ends {
+        for (FlowEnd { time, track, .. }, id, phase) in ends {
             let event = EventRow { time: Timestamp(time), name, category, track, args };
             let binds_enclosing = phase == FlowPhase::End;
             builder.push_flow(FlowRow { event, id, phase, binds_enclosing });
