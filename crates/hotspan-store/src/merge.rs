@@ -1,21 +1,25 @@
 //! Several traces as one: the processes of a job, the parts of a recording.
 //!
 //! Every id is translated. Numbers that events find each other by (`correlation`, `External id`, ids of Python calls and of
-//! arrows) count per process, so each trace gets a range of its own. Traces that know Unix time are put on one clock.
+//! flows) count per process, so each trace gets a range of its own. A process counts the devices that it sees from 0, so device 0
+//! of one trace is another than device 0 of the next. Traces that know Unix time are put on one clock.
 
 use std::borrow::Borrow;
+
+use hashbrown::HashMap;
 
 use crate::args::{Arg, ArgType, Args, PendingArgs, Place};
 use crate::builder::TraceBuilder;
 use crate::events::{EventRow, FlowRow, InstantRow, SpanRow};
 use crate::ids::{CategoryId, FrameId, Ident, LayoutId, StackId, StringId, TrackId};
+use crate::keys;
 use crate::profile::{CallRow, FrameKind, FrameRow, LineRow, SampleRow};
-use crate::trace::Trace;
+use crate::trace::{Process, Trace};
 use crate::units::Timestamp;
 
 /// Args whose numbers are ids within one process.
 const PROCESS_IDS: [&str; 5] =
-    ["correlation", "External id", "Python id", "Python parent id", "Python module id"];
+    [keys::CORRELATION, keys::EXTERNAL_ID, keys::PYTHON_ID, keys::PYTHON_PARENT_ID, keys::PYTHON_MODULE_ID];
 
 /// One trace with all that the given ones hold.
 ///
@@ -38,9 +42,11 @@ pub fn merge_with_names(
     } else if let Some(first) = traces.first() {
         builder.clock = first.clock();
     }
+    let mut owners = DeviceOwners::default();
     for trace in traces {
         let shift = if on_one_clock { trace.clock().unix_origin().unwrap_or(0) } else { 0 };
-        builder.append_with_names(trace, shift, name);
+        let devices = owners.keep_apart(&mut builder, trace);
+        builder.append_with_names(trace, shift, &devices, name);
     }
     builder.finish()
 }
@@ -48,17 +54,18 @@ pub fn merge_with_names(
 impl TraceBuilder {
     /// Adds all that a trace holds, its times later by `shift` nanoseconds.
     pub fn append(&mut self, trace: &Trace, shift: i64) {
-        self.append_with_names(trace, shift, &mut |_, _| None);
+        self.append_with_names(trace, shift, &[], &mut |_, _| None);
     }
 
     fn append_with_names(
         &mut self,
         trace: &Trace,
         shift: i64,
+        devices: &[Option<Ident>],
         name: &mut dyn FnMut(&str, &str) -> Option<String>,
     ) {
         let id_base = self.last_appended_id;
-        let mut addition = Addition::new(self, trace, shift, id_base);
+        let mut addition = Addition::new(self, trace, shift, id_base, devices);
         addition.describe();
         addition.events();
         addition.profile(name);
@@ -75,6 +82,31 @@ impl TraceBuilder {
     /// Keeps numbers up to this one from traces that will be appended.
     pub fn reserve_ids(&mut self, last: i64) {
         self.last_appended_id = self.last_appended_id.max(last);
+    }
+}
+
+/// Whose devices have which ids, among traces that are merged.
+#[derive(Default)]
+struct DeviceOwners {
+    owners: HashMap<String, String>,
+}
+
+impl DeviceOwners {
+    /// For each process of a trace that is a device, and whose id is that of another process's device: an id of its own.
+    fn keep_apart(&mut self, builder: &mut TraceBuilder, trace: &Trace) -> Vec<Option<Ident>> {
+        let mut is_device = vec![false; trace.processes().len()];
+        for span in trace.spans().ids().filter(|&span| trace.span_category(span).is_device()) {
+            is_device[trace.track(trace.spans().track(span)).process.index()] = true;
+        }
+        let mut hosts = trace.processes().iter().zip(&is_device).filter(|(_, is_device)| !**is_device);
+        let host = hosts.find_map(|(process, _)| process.ident.number());
+        let host = host.map_or_else(String::new, |host| host.to_string());
+        let mut ident = |(process, is_device): (&Process, bool)| {
+            let device = is_device.then(|| process.ident.display(trace.strings()))?;
+            let owner = self.owners.entry(device.clone()).or_insert_with(|| host.clone());
+            (*owner != host).then(|| Ident::Text(builder.intern(&format!("{device} of process {host}"))))
+        };
+        trace.processes().iter().zip(is_device).map(&mut ident).collect()
     }
 }
 
@@ -98,7 +130,13 @@ struct Addition<'a> {
 }
 
 impl<'a> Addition<'a> {
-    fn new(builder: &'a mut TraceBuilder, trace: &'a Trace, shift: i64, id_base: i64) -> Self {
+    fn new(
+        builder: &'a mut TraceBuilder,
+        trace: &'a Trace,
+        shift: i64,
+        id_base: i64,
+        devices: &[Option<Ident>],
+    ) -> Self {
         let strings: Vec<StringId> = trace.strings().iter().map(|text| builder.intern(text)).collect();
         let category = |(name, _): &(StringId, _)| builder.category_of(strings[name.index()]);
         let categories = trace.categories.iter().map(category).collect();
@@ -107,8 +145,8 @@ impl<'a> Addition<'a> {
             Ident::Text(text) => Ident::Text(strings[text.index()]),
         };
         let mut track = |track: &crate::trace::Track| {
-            let process = ident(trace.process(track.process).ident);
-            builder.track(process, ident(track.ident))
+            let process = devices.get(track.process.index()).copied().flatten();
+            builder.track(process.unwrap_or(ident(trace.process(track.process).ident)), ident(track.ident))
         };
         let tracks = trace.tracks().iter().map(&mut track).collect();
         let is_id = |key: &crate::args::ArgKey| {

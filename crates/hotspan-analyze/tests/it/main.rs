@@ -19,6 +19,8 @@ mod kineto;
 #[cfg(test)]
 mod launches;
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod ranks;
 #[cfg(test)]
 mod steps;

@@ -1,11 +1,11 @@
 //! The memory of the process over time, as a counter.
 
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder};
+use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder, keys};
 
 use crate::agent::Source;
-use crate::clock;
 use crate::process_tree::resident_bytes;
+use crate::{clock, process_memory};
 
 /// Memory that the process holds in RAM. Nothing is kept open between two looks: see `appended_file`.
 #[derive(Debug)]
@@ -16,9 +16,9 @@ impl Source for Resident {
         let Some(bytes) = resident_bytes("self") else { return };
         let process = Ident::Int(std::process::id().into());
         let track = builder.track(process, process);
-        let (name, category) = (builder.intern("Process memory"), builder.category("memory"));
+        let (name, category) = (builder.intern("Process memory"), builder.category(process_memory::CATEGORY));
         let mut pending = PendingArgs::default();
-        builder.push_arg(&mut pending, Place::Args, b"resident bytes", Arg::Int(bytes));
+        builder.push_arg(&mut pending, Place::Args, keys::RESIDENT_BYTES.as_bytes(), Arg::Int(bytes));
         let args = builder.commit_args(&mut pending);
         let time = Timestamp(clock::unix_now().0);
         builder.push_counter(EventRow { time, name, category, track, args });

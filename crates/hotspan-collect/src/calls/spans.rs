@@ -3,7 +3,7 @@
 
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, EventRow, Ident, Loss, Place, SpanRow, StringId, Timestamp, TraceBuilder};
+use hotspan_store::{Arg, EventRow, Ident, Loss, Place, SpanRow, StringId, Timestamp, TraceBuilder, keys};
 
 use crate::calls::SpanTable;
 use crate::calls::rows::SpanFunction;
@@ -44,23 +44,23 @@ impl SpanTable {
                 if hidden[position] {
                     continue;
                 }
-                let mut arg = |builder: &mut TraceBuilder, key: &[u8], value| {
-                    builder.push_arg(&mut pending, Place::Args, key, value);
+                let mut arg = |builder: &mut TraceBuilder, key: &str, value| {
+                    builder.push_arg(&mut pending, Place::Args, key.as_bytes(), value);
                 };
                 if let Some((caller, file)) = self.caller(&spans, span) {
                     let site = *sites
                         .entry((caller, span.site))
                         .or_insert_with(|| builder.intern(&format!("{file}:{}", span.site)));
-                    arg(builder, b"CallFrom", Arg::Text(site));
+                    arg(builder, keys::CALLED_FROM, Arg::Text(site));
                 }
                 if span.parent > 0 {
-                    arg(builder, b"Python parent id", Arg::Int(before + i64::from(span.parent)));
+                    arg(builder, keys::PYTHON_PARENT_ID, Arg::Int(before + i64::from(span.parent)));
                 }
-                arg(builder, b"Python id", Arg::Int(before + position as i64 + 1));
+                arg(builder, keys::PYTHON_ID, Arg::Int(before + position as i64 + 1));
                 if let Some(module) = module {
-                    arg(builder, b"Python module id", Arg::Int(i64::from(module)));
+                    arg(builder, keys::PYTHON_MODULE_ID, Arg::Int(i64::from(module)));
                 }
-                arg(builder, b"Ev Idx", Arg::Int(*index));
+                arg(builder, keys::EVENT_INDEX, Arg::Int(*index));
                 *index += 1;
                 let args = builder.commit_args(&mut pending);
                 pending.clear();

@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder};
+use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder, keys};
 use tree::{Reading, Tree};
 
 use crate::launch;
@@ -95,9 +95,19 @@ impl Sampler {
         builder.process_mut(process).name = Some(name);
         let track = builder.track(ident, ident);
         let mut pending = PendingArgs::default();
-        builder.push_arg(&mut pending, Place::Args, b"rss", Arg::Int(reading.resident));
+        builder.push_arg(
+            &mut pending,
+            Place::Args,
+            keys::RESIDENT_BYTES.as_bytes(),
+            Arg::Int(reading.resident),
+        );
         if let Some(proportional) = reading.proportional {
-            builder.push_arg(&mut pending, Place::Args, b"pss", Arg::Int(proportional));
+            builder.push_arg(
+                &mut pending,
+                Place::Args,
+                keys::PROPORTIONAL_BYTES.as_bytes(),
+                Arg::Int(proportional),
+            );
         }
         let args = builder.commit_args(&mut pending);
         let (name, category) = (builder.intern(COUNTER), builder.category(CATEGORY));

@@ -11,6 +11,7 @@ pub(crate) const ABI: u32 = 2;
 /// What a chunk must know about slots.
 pub(crate) const SLOT_SHAPE: SlotShape = SlotShape { size: 32, done_at: std::mem::offset_of!(Operator, end) };
 
+pub(crate) const KIND_FUNCTION: u8 = 0;
 pub(crate) const KIND_BACKWARD: u8 = 1;
 pub(crate) const KIND_USER_SCOPE: u8 = 7;
 pub(crate) const KIND_ASYNC: u8 = 0x40;

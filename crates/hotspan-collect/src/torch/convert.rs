@@ -43,7 +43,7 @@ struct Converter {
     /// For device work to find who launched it; `None` when there is none.
     host: Option<HostSpans>,
     /// Of the four combinations of an operator's keys, once they have been seen.
-    layouts: [Option<LayoutId>; 4],
+    layouts: [Option<LayoutId>; 8],
     /// Events so far; numbers them as Kineto does.
     index: i64,
     operators: i64,
@@ -130,7 +130,7 @@ impl Converter {
             overload_names: options.overload_names,
             flows: Flows::default(),
             host: None,
-            layouts: [None; 4],
+            layouts: [None; 8],
             index: 0,
             operators: 0,
             unfinished: 0,

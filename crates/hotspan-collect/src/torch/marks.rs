@@ -3,7 +3,7 @@
 //! what follows for the memory is the analysis's business.
 
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, EventRow, Ident, InstantRow, InstantScope, Place, Timestamp, TraceBuilder};
+use hotspan_store::{Arg, EventRow, Ident, InstantRow, InstantScope, Place, Timestamp, TraceBuilder, keys};
 
 /// Memory that a tensor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,18 +55,18 @@ pub fn push_mark(builder: &mut TraceBuilder, process: u32, os_thread: i64, time:
             let role = Arg::Text(builder.intern(role));
             for block in blocks {
                 let args = [
-                    ("Role", role),
-                    ("Bytes", Arg::Int(block.bytes as i64)),
-                    ("Device Id", Arg::Int(block.device_index)),
-                    ("Device Type", Arg::Int(block.device_type)),
-                    ("Addr", Arg::Int(block.address as i64)),
+                    (keys::TENSOR_ROLE, role),
+                    (keys::BYTES, Arg::Int(block.bytes as i64)),
+                    (keys::DEVICE_ID, Arg::Int(block.device_index)),
+                    (keys::DEVICE_TYPE, Arg::Int(block.device_type)),
+                    (keys::ADDRESS, Arg::Int(block.address as i64)),
                 ];
                 push(builder, "[tensor]", &args);
             }
         }
         Mark::Forward { begins } => {
             let phase = Arg::Text(builder.intern(if *begins { "begin" } else { "end" }));
-            push(builder, "[forward]", &[("Phase", phase)]);
+            push(builder, "[forward]", &[(keys::FORWARD_PHASE, phase)]);
         }
     }
 }

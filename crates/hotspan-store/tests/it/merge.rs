@@ -59,6 +59,28 @@ fn numbers_that_link_events_do_not_meet_those_of_another_process() {
     assert_eq!(read("cbid"), [7, 7, 0]);
 }
 
+/// Each process counts the devices that it sees from 0.
+#[test]
+fn devices_of_two_processes_stay_two() {
+    let trains = |pid: i64| {
+        let mut builder = TraceBuilder::new();
+        let host = builder.track(Ident::Int(pid), Ident::Int(pid));
+        let stream = builder.track(Ident::Int(0), Ident::Int(7));
+        for (track, category) in [(host, "cuda_runtime"), (stream, "kernel")] {
+            let (name, category, args) =
+                (builder.intern(category), builder.category(category), builder.no_args());
+            let event = EventRow { time: Timestamp(100), name, category, track, args };
+            builder.push_span(SpanRow { event, duration: Duration(5) });
+        }
+        builder.finish()
+    };
+    // The second recording of process 1 is about the same device as its first.
+    let merged = merge(&[trains(1), trains(2), trains(1)]);
+    let names: Vec<String> =
+        merged.processes().iter().map(|process| process.ident.display(merged.strings())).collect();
+    assert_eq!(names, ["1", "0", "2", "0 of process 2"]);
+}
+
 #[test]
 fn everything_of_everyone_is_there() {
     let (left, right) = (trace(40), trace(25));

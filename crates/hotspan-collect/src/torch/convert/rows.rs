@@ -1,6 +1,8 @@
 //! The rows that records become: operators, ranges, reports of memory, with the args that Kineto gives them.
 
-use hotspan_store::{Arg, Args, EventRow, InstantRow, InstantScope, Place, SpanRow, Timestamp, TrackId};
+use hotspan_store::{
+    Arg, Args, EventRow, InstantRow, InstantScope, Place, SpanRow, Timestamp, TrackId, keys,
+};
 
 use super::Converter;
 use super::blocks::{Blocks, InternedInputs};
@@ -9,28 +11,13 @@ use crate::host_spans::HostSpan;
 use crate::torch::abi;
 use crate::torch::session::AddedSpan;
 
-/// Keys and order as Kineto writes them.
-mod key {
-    pub(super) const EXTERNAL_ID: &[u8] = b"External id";
-    pub(super) const RECORD_FUNCTION: &[u8] = b"Record function id";
-    pub(super) const SEQUENCE: &[u8] = b"Sequence number";
-    pub(super) const FORWARD_THREAD: &[u8] = b"Fwd thread id";
-    pub(super) const CONCRETE: &[u8] = b"Concrete Inputs";
-    pub(super) const TYPES: &[u8] = b"Input type";
-    pub(super) const STRIDES: &[u8] = b"Input Strides";
-    pub(super) const DIMS: &[u8] = b"Input Dims";
-    pub(super) const INDEX: &[u8] = b"Ev Idx";
-    /// Not Kineto's: marks ranges that ended on another thread or by a future.
-    pub(super) const ASYNC: &[u8] = b"Async";
-}
-
 impl Converter {
-    fn arg(&mut self, key: &[u8], value: Arg) {
-        self.builder.push_arg(&mut self.pending, Place::Args, key, value);
+    fn arg(&mut self, key: &str, value: Arg) {
+        self.builder.push_arg(&mut self.pending, Place::Args, key.as_bytes(), value);
     }
 
     fn commit(&mut self) -> Args {
-        self.builder.push_arg(&mut self.pending, Place::Args, key::INDEX, Arg::Int(self.index));
+        self.arg(keys::EVENT_INDEX, Arg::Int(self.index));
         self.index += 1;
         let args = self.builder.commit_args(&mut self.pending);
         self.pending.clear();
@@ -69,8 +56,9 @@ impl Converter {
         self.operators += 1;
         let sequence = operator.sequence();
         let sequence = sequence.map(|sequence| [sequence, i64::from(operator.forward_thread)]);
-        let args = self.operator_args(sequence, inputs, operator.kind & abi::KIND_ASYNC != 0);
-        let is_range = operator.kind & !abi::KIND_ASYNC == abi::KIND_USER_SCOPE;
+        let scope = operator.kind & !abi::KIND_ASYNC;
+        let args = self.operator_args(sequence, inputs, scope, operator.kind & abi::KIND_ASYNC != 0);
+        let is_range = scope == abi::KIND_USER_SCOPE;
         let category = if is_range { self.annotation } else { self.operator };
         let event = EventRow { time, name, category, track, args };
         self.builder.push_span(SpanRow { event, duration: end.since(time) });
@@ -80,42 +68,50 @@ impl Converter {
         }
     }
 
-    /// Kineto's keys come in four combinations; each is looked up once and its rows are appended after that.
+    /// Kineto's keys, in its order, and the scope where the category does not imply it. They come in few combinations; each is
+    /// looked up once and its rows are appended after that.
     fn operator_args(
         &mut self,
         sequence: Option<[i64; 2]>,
         inputs: Option<&InternedInputs>,
+        scope: u8,
         is_async: bool,
     ) -> Args {
         let positional = inputs.and_then(|inputs| inputs.positional);
         let keywords = inputs.map_or(&[][..], |inputs| &inputs.keywords);
-        let mut row = [(&[][..], Arg::Int(0)); 9];
+        let mut row = [("", Arg::Int(0)); 10];
         let mut length = 0;
-        let mut put = |key: &'static [u8], value: Arg| {
+        let mut put = |key: &'static str, value: Arg| {
             row[length] = (key, value);
             length += 1;
         };
-        put(key::EXTERNAL_ID, Arg::Int(self.operators));
+        put(keys::EXTERNAL_ID, Arg::Int(self.operators));
         if positional.is_none() {
-            put(key::RECORD_FUNCTION, Arg::Int(0));
+            put(keys::RECORD_FUNCTION_ID, Arg::Int(0));
         }
         if let Some([sequence, forward_thread]) = sequence {
-            put(key::SEQUENCE, Arg::Int(sequence));
-            put(key::FORWARD_THREAD, Arg::Int(forward_thread));
+            put(keys::SEQUENCE_NUMBER, Arg::Int(sequence));
+            put(keys::FORWARD_THREAD, Arg::Int(forward_thread));
         }
         if let Some([concrete, types, strides, dims]) = positional {
-            put(key::RECORD_FUNCTION, Arg::Int(0));
-            put(key::CONCRETE, Arg::Json(concrete));
-            put(key::TYPES, Arg::Json(types));
-            put(key::STRIDES, Arg::Json(strides));
-            put(key::DIMS, Arg::Json(dims));
+            put(keys::RECORD_FUNCTION_ID, Arg::Int(0));
+            put(keys::CONCRETE_INPUTS, Arg::Json(concrete));
+            put(keys::INPUT_TYPES, Arg::Json(types));
+            put(keys::INPUT_STRIDES, Arg::Json(strides));
+            put(keys::INPUT_DIMS, Arg::Json(dims));
+        }
+        let has_scope = !matches!(scope, abi::KIND_FUNCTION | abi::KIND_USER_SCOPE);
+        if has_scope {
+            put(keys::SCOPE, Arg::Int(scope.into()));
         }
         let plain = keywords.is_empty() && !is_async;
-        let combination = usize::from(positional.is_some()) * 2 + usize::from(sequence.is_some());
+        let combination = usize::from(has_scope) * 4
+            + usize::from(positional.is_some()) * 2
+            + usize::from(sequence.is_some());
         if let (true, Some(layout)) = (plain, self.layouts[combination]) {
             let mut values = row.map(|(_, value)| value);
-            let mut all = [Arg::Int(0); 10];
-            all[..9].swap_with_slice(&mut values);
+            let mut all = [Arg::Int(0); 11];
+            all[..10].swap_with_slice(&mut values);
             all[length] = Arg::Int(self.index);
             if let Some(args) = self.builder.repeat_args(layout, &all[..=length]) {
                 self.index += 1;
@@ -126,10 +122,10 @@ impl Converter {
             self.arg(key, value);
         }
         for (key, value) in keywords {
-            self.arg(key.as_bytes(), *value);
+            self.arg(key, *value);
         }
         if is_async {
-            self.arg(key::ASYNC, Arg::Int(1));
+            self.arg(keys::ASYNC, Arg::Int(1));
         }
         let args = self.commit();
         if plain {
@@ -140,8 +136,8 @@ impl Converter {
 
     pub(super) fn added_span(&mut self, track: TrackId, span: &AddedSpan) {
         self.operators += 1;
-        self.arg(key::EXTERNAL_ID, Arg::Int(self.operators));
-        self.arg(key::RECORD_FUNCTION, Arg::Int(0));
+        self.arg(keys::EXTERNAL_ID, Arg::Int(self.operators));
+        self.arg(keys::RECORD_FUNCTION_ID, Arg::Int(0));
         let args = self.commit();
         let name = self.builder.intern(&span.name);
         let time = self.time(span.start.0);
@@ -156,14 +152,14 @@ impl Converter {
     }
 
     pub(super) fn memory(&mut self, track: TrackId, memory: &abi::Memory, totals: &abi::MemoryTotals) {
-        self.arg(b"Total Reserved", Arg::Int(totals.reserved as i64));
-        self.arg(b"Total Allocated", Arg::Int(totals.allocated as i64));
-        self.arg(b"Bytes", Arg::Int(memory.bytes));
-        self.arg(b"Device Id", Arg::Int(i64::from(memory.device_index)));
-        self.arg(b"Device Type", Arg::Int(i64::from(memory.device_type)));
+        self.arg(keys::TOTAL_RESERVED, Arg::Int(totals.reserved as i64));
+        self.arg(keys::TOTAL_ALLOCATED, Arg::Int(totals.allocated as i64));
+        self.arg(keys::BYTES, Arg::Int(memory.bytes));
+        self.arg(keys::DEVICE_ID, Arg::Int(i64::from(memory.device_index)));
+        self.arg(keys::DEVICE_TYPE, Arg::Int(i64::from(memory.device_type)));
         let out = memory.kind == abi::KIND_OUT_OF_MEMORY;
         if !out {
-            self.arg(b"Addr", Arg::Int(memory.address as i64));
+            self.arg(keys::ADDRESS, Arg::Int(memory.address as i64));
         }
         let args = self.commit();
         let name = if out { self.out_of_memory } else { self.memory };
