@@ -18,6 +18,7 @@ mod host_spans;
 mod interpreter;
 pub mod launch;
 pub mod lines;
+mod mapped_file;
 pub mod native;
 mod own_file;
 mod own_threads;

@@ -1,80 +1,26 @@
 //! One mapped library: its file, its unwind tables and its functions.
 
 use std::cell::OnceCell;
-use std::fs::File;
 use std::ops::{Deref, Range};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, Module};
+use memmap2::Mmap;
 
 use super::elf::{Elf, Place};
 use super::symbols::{Symbols, later};
-
-/// The content of a file, mapped, or copied where there is no file.
-#[derive(Debug)]
-pub(crate) enum Content {
-    Mapped(*const u8, usize),
-    Copied(Vec<u8>),
-}
-
-impl Deref for Content {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            // SAFETY: the mapping lives as long as this value. Libraries are replaced, not rewritten; whoever truncates
-            // one under a running program ends the program with or without us.
-            Self::Mapped(address, length) => unsafe { std::slice::from_raw_parts(*address, *length) },
-            Self::Copied(bytes) => bytes,
-        }
-    }
-}
-
-impl Drop for Content {
-    fn drop(&mut self) {
-        if let Self::Mapped(address, length) = *self {
-            // SAFETY: exactly what was mapped, and nobody can refer to it any more.
-            unsafe { libc::munmap(address.cast_mut().cast(), length) };
-        }
-    }
-}
-
-impl Content {
-    /// Maps a file; with a number, only the file that has it.
-    pub(super) fn map(path: &str, inode: Option<u64>) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        let about = file.metadata().ok()?;
-        // Another file took the place of the one that is loaded.
-        if inode.is_some_and(|inode| inode != about.ino()) || about.len() == 0 || !about.is_file() {
-            return None;
-        }
-        let length = usize::try_from(about.len()).ok()?;
-        // SAFETY: a private read-only mapping of an open file.
-        let address = unsafe {
-            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
-        };
-        (address != libc::MAP_FAILED).then_some(Self::Mapped(address.cast(), length))
-    }
-}
-
-impl Default for Content {
-    fn default() -> Self {
-        Self::Copied(Vec::new())
-    }
-}
+use crate::mapped_file::{copied, map};
 
 /// A piece of a file that keeps the whole alive.
 #[derive(Default)]
-pub(crate) struct Piece(Rc<Content>, Range<usize>);
+pub(crate) struct Piece(Option<Rc<Mmap>>, Range<usize>);
 
 impl Deref for Piece {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.0.get(self.1.clone()).unwrap_or_default()
+        self.0.as_ref().and_then(|content| content.get(self.1.clone())).unwrap_or_default()
     }
 }
 
@@ -92,7 +38,7 @@ pub(crate) struct Library {
     pub(crate) mapping: Mapping,
     /// The file, with its folder: that tells which package a library came with.
     pub(crate) path: Arc<str>,
-    content: Option<Rc<Content>>,
+    content: Option<Rc<Mmap>>,
     /// What to add to an address in the file to have it in memory.
     bias: u64,
     symbols: OnceCell<Symbols>,
@@ -106,9 +52,9 @@ impl Library {
     /// Opens what is mapped there. A library that cannot be read still has a name.
     pub(crate) fn open(mapping: Mapping) -> Self {
         let content = if mapping.path == "[vdso]" {
-            super::memory::bytes(mapping.range.start, mapping.range.len()).map(Content::Copied)
+            super::memory::bytes(mapping.range.start, mapping.range.len()).as_deref().and_then(copied)
         } else {
-            Content::map(&mapping.path, Some(mapping.inode))
+            map(&mapping.path, Some(mapping.inode))
         };
         let bias = content.as_ref().and_then(|content| {
             let address = Elf::parse(content)?.address_of(mapping.offset)?;
@@ -151,7 +97,7 @@ impl Library {
     pub(crate) fn module(&self) -> Option<Module<Piece>> {
         let content = self.content.as_ref()?;
         let elf = Elf::parse(content)?;
-        let piece = |range: Range<usize>| Piece(Rc::clone(content), range);
+        let piece = |range: Range<usize>| Piece(Some(Rc::clone(content)), range);
         let [text, got, frames, index] =
             [".text", ".got", ".eh_frame", ".eh_frame_hdr"].map(|name| elf.section(name));
         let info = ExplicitModuleSectionInfo {
