@@ -14,6 +14,7 @@ pub mod buffer;
 pub mod calls;
 pub mod clock;
 pub mod cupti;
+mod elf;
 mod host_spans;
 mod interpreter;
 pub mod launch;

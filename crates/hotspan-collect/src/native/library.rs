@@ -8,8 +8,8 @@ use std::sync::Arc;
 use framehop::{ExplicitModuleSectionInfo, Module};
 use memmap2::Mmap;
 
-use super::elf::{Elf, Place};
 use super::symbols::{Symbols, later};
+use crate::elf::{Elf, Section};
 use crate::mapped_file::{copied, map};
 
 /// A piece of a file that keeps the whole alive.
@@ -45,7 +45,7 @@ pub(crate) struct Library {
     /// Whether reading those would take long.
     are_many: OnceCell<bool>,
     /// The index of its unwind tables and the tables.
-    tables: Option<(Place, Place)>,
+    tables: Option<(Section, Section)>,
 }
 
 impl Library {
@@ -102,13 +102,13 @@ impl Library {
             [".text", ".got", ".eh_frame", ".eh_frame_hdr"].map(|name| elf.section(name));
         let info = ExplicitModuleSectionInfo {
             base_svma: 0,
-            text_svma: text.as_ref().map(|place| place.address.clone()),
-            text: text.map(|place| piece(place.file)),
-            got_svma: got.map(|place| place.address),
-            eh_frame_svma: frames.as_ref().map(|place| place.address.clone()),
-            eh_frame: frames.map(|place| piece(place.file)),
-            eh_frame_hdr_svma: index.as_ref().map(|place| place.address.clone()),
-            eh_frame_hdr: index.map(|place| piece(place.file)),
+            text_svma: text.as_ref().map(|section| section.address.clone()),
+            text: text.map(|section| piece(section.file)),
+            got_svma: got.map(|section| section.address),
+            eh_frame_svma: frames.as_ref().map(|section| section.address.clone()),
+            eh_frame: frames.map(|section| piece(section.file)),
+            eh_frame_hdr_svma: index.as_ref().map(|section| section.address.clone()),
+            eh_frame_hdr: index.map(|section| piece(section.file)),
             ..ExplicitModuleSectionInfo::default()
         };
         let range = self.mapping.range.start as u64..self.mapping.range.end as u64;
@@ -128,7 +128,7 @@ impl Library {
 }
 
 /// Looks an address up in the sorted index of unwind tables; `None` when index or table are of an unusual form.
-fn covers(content: &[u8], index: &Place, frames: &Place, address: u64) -> Option<bool> {
+fn covers(content: &[u8], index: &Section, frames: &Section, address: u64) -> Option<bool> {
     let (header, table) = content.get(index.file.clone())?.split_at_checked(12)?;
     // Relative 32-bit numbers, as every linker writes them.
     if header[..4] != [1, 0x1b, 3, 0x3b] {

@@ -4,8 +4,8 @@
 use hashbrown::HashMap;
 use memmap2::Mmap;
 
-use super::elf::{self, Elf, Function};
 use super::names::readable;
+use crate::elf::{self, Elf, Function};
 use crate::mapped_file::map;
 
 /// A library with more symbols than this can wait: the C library has three thousand, torch half a million.

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use super::elf;
 use super::error::SamplerError;
 use super::layout::Layout;
 use super::maps::{Mapping, mapped_files, seen_from_here};
 use super::memory::{Address, Memory};
+use crate::elf::Elf;
+use crate::mapped_file::map;
 use crate::process_tree::ProcessNumber;
 
 /// A version of Python 3.
@@ -55,22 +56,19 @@ impl Interpreter {
         }
         for mapping in candidates(&mappings) {
             let path = seen_from_here(process, &mapping.path);
-            let Ok(found) = elf::symbols(&path, &["_PyRuntime", "Py_Version", "PyCode_Type"]) else {
-                continue;
-            };
-            let place = |symbol: elf::Symbol| {
-                if symbol.absolute { Address(symbol.offset) } else { mapping.base.plus(symbol.offset) }
-            };
-            let [Some(runtime), version, code_type] = found[..] else { continue };
-            let runtime = place(runtime);
+            let Some(content) = map(&path, None) else { continue };
+            let Some(elf) = Elf::parse(&content) else { continue };
+            let names = ["_PyRuntime", "Py_Version", "PyCode_Type"];
+            let [runtime, version, code_type] =
+                elf.symbols_at(mapping.base.0, names).map(|found| found.map(Address));
+            let Some(runtime) = runtime else { continue };
             let version = match version {
-                Some(symbol) => Some(exact_version(memory.word(place(symbol))?)),
+                Some(address) => Some(exact_version(memory.word(address)?)),
                 None => named_version(&mappings),
             };
             let Some(version) = version else { continue };
             let layout = Layout::of(version, runtime, &memory)?;
-            let (file, code_type) = (mapping.path.clone(), code_type.map(place));
-            return Ok(Self { version, file, runtime, layout, code_type });
+            return Ok(Self { version, file: mapping.path.clone(), runtime, layout, code_type });
         }
         let reason = "no file mapped in it has the symbol _PyRuntime".to_owned();
         Err(SamplerError::NotPython { process, reason })

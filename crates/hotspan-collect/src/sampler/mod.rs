@@ -6,7 +6,6 @@
 //! the analyses to say.
 
 mod code;
-mod elf;
 mod error;
 mod family;
 mod interpreter;
