@@ -8,7 +8,7 @@ use hotspan_analyze::process_memory::process_memory;
 use hotspan_collect::launch;
 use hotspan_collect::process_memory::{self, Options};
 use hotspan_formats::export::{chrome, hotspan, memory_plot, mprof};
-use hotspan_formats::{Exporter, save};
+use hotspan_formats::{Exporter, save, uncompressed};
 
 use crate::error::CommandError;
 use crate::present;
@@ -77,8 +77,7 @@ pub(crate) fn run(
 /// The format that a name stands for; what comes after the last dot but a compression.
 fn exporter(path: &Path) -> Result<&'static dyn Exporter, CommandError> {
     let name = path.to_string_lossy();
-    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    Ok(match name.rsplit('.').next() {
+    Ok(match uncompressed(&name).rsplit('.').next() {
         Some("svg") => &memory_plot::MemorySvg,
         Some("png") => {
             let message =
