@@ -27,6 +27,7 @@ pub mod process_memory;
 pub mod process_tree;
 #[cfg(target_os = "linux")]
 pub mod sampler;
+mod spool;
 #[cfg(target_os = "linux")]
 pub mod terminal;
 pub mod torch;

@@ -6,7 +6,7 @@ use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder};
 use crate::agent::Source;
 use crate::clock;
 
-/// Memory that the process holds in RAM. Nothing is kept open between two looks: see `appended_file`.
+/// Memory that the process holds in RAM. Nothing is kept open between two looks: see `spool`.
 #[derive(Debug)]
 pub(super) struct Resident;
 
