@@ -148,6 +148,11 @@ pub(crate) fn text(bytes: &[u8], offset: usize) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory_map::{MappedRange, own_memory_map};
+
+    fn mapped(name: &str) -> MappedRange {
+        own_memory_map().into_iter().find(|mapped| mapped.path.contains(name)).unwrap()
+    }
 
     #[test]
     fn reads_this_program() {
@@ -177,12 +182,11 @@ mod tests {
     #[test]
     fn survives_damaged_tables() {
         // The vDSO is a whole library of a few pages, so every byte of its headers can be tried.
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let vdso = maps.lines().find(|line| line.ends_with("[vdso]")).unwrap();
-        let (start, end) = vdso.split(' ').next().unwrap().split_once('-').unwrap();
-        let [start, end] = [start, end].map(|text| usize::from_str_radix(text, 16).unwrap());
+        let MappedRange { range, .. } = mapped("[vdso]");
         // SAFETY: the kernel keeps these pages mapped and readable as long as the process lives.
-        let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, end - start) };
+        let bytes = unsafe {
+            std::slice::from_raw_parts(range.start as *const u8, (range.end - range.start) as usize)
+        };
         assert!(Elf::parse(bytes).unwrap().symbol_count() > 1);
         for index in 0..bytes.len() {
             let mut damaged = bytes.to_vec();
@@ -201,12 +205,10 @@ mod tests {
 
     #[test]
     fn finds_symbols_in_memory() {
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let line = maps.lines().find(|line| line.contains("/libc.so")).unwrap();
-        let base = u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap();
-        let content = std::fs::read(&line[line.find('/').unwrap()..]).unwrap();
-        let found = Elf::parse(&content).unwrap().symbols_at(base, ["getpid", "no_such_function"]);
+        let MappedRange { range, path, .. } = mapped("/libc.so");
+        let content = std::fs::read(path).unwrap();
+        let found = Elf::parse(&content).unwrap().symbols_at(range.start, ["getpid", "no_such_function"]);
         assert_eq!(found, [Some(libc::getpid as *const () as u64), None]);
-        assert!(Elf::parse(maps.as_bytes()).is_none());
+        assert!(Elf::parse(b"no library").is_none());
     }
 }

@@ -20,6 +20,7 @@ mod interpreter;
 pub mod launch;
 pub mod lines;
 mod mapped_file;
+mod memory_map;
 pub mod native;
 mod own_file;
 mod own_threads;

@@ -11,6 +11,7 @@ use memmap2::Mmap;
 use super::symbols::{Symbols, later};
 use crate::elf::{Elf, Section};
 use crate::mapped_file::{copied, map};
+use crate::memory_map::MappedRange;
 
 /// A piece of a file that keeps the whole alive.
 #[derive(Default)]
@@ -24,18 +25,9 @@ impl Deref for Piece {
     }
 }
 
-/// Where a library's code is mapped, as the system tells.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Mapping {
-    pub(crate) range: Range<usize>,
-    pub(crate) offset: u64,
-    pub(crate) inode: u64,
-    pub(crate) path: String,
-}
-
 /// A library in memory.
 pub(crate) struct Library {
-    pub(crate) mapping: Mapping,
+    pub(crate) mapping: MappedRange,
     /// The file, with its folder: that tells which package a library came with.
     pub(crate) path: Arc<str>,
     content: Option<Rc<Mmap>>,
@@ -50,15 +42,16 @@ pub(crate) struct Library {
 
 impl Library {
     /// Opens what is mapped there. A library that cannot be read still has a name.
-    pub(crate) fn open(mapping: Mapping) -> Self {
+    pub(crate) fn open(mapping: MappedRange) -> Self {
         let content = if mapping.path == "[vdso]" {
-            super::memory::bytes(mapping.range.start, mapping.range.len()).as_deref().and_then(copied)
+            let length = mapping.range.end - mapping.range.start;
+            super::memory::bytes(mapping.range.start as usize, length as usize).as_deref().and_then(copied)
         } else {
             map(&mapping.path, Some(mapping.inode))
         };
         let bias = content.as_ref().and_then(|content| {
             let address = Elf::parse(content)?.address_of(mapping.offset)?;
-            Some((mapping.range.start as u64).wrapping_sub(address))
+            Some(mapping.range.start.wrapping_sub(address))
         });
         let path = mapping.path.as_str().into();
         let content = content.filter(|_| bias.is_some()).map(Rc::new);
@@ -86,8 +79,7 @@ impl Library {
 
     /// Up to 7 bytes of code that end at an address in memory, when unwind tables cover them.
     pub(crate) fn code_before(&self, address: u64) -> Option<&[u8]> {
-        let offset =
-            address.checked_sub(self.mapping.range.start as u64)?.checked_add(self.mapping.offset)?;
+        let offset = address.checked_sub(self.mapping.range.start)?.checked_add(self.mapping.offset)?;
         let end = usize::try_from(offset).ok()?;
         let code = self.content.as_ref()?.get(end.checked_sub(7)?..end)?;
         (self.tables.is_some() && self.is_covered(address.wrapping_sub(1))).then_some(code)
@@ -111,8 +103,7 @@ impl Library {
             eh_frame_hdr: index.map(|section| piece(section.file)),
             ..ExplicitModuleSectionInfo::default()
         };
-        let range = self.mapping.range.start as u64..self.mapping.range.end as u64;
-        Some(Module::new(self.path.to_string(), range, self.bias, info))
+        Some(Module::new(self.path.to_string(), self.mapping.range.clone(), self.bias, info))
     }
 
     /// The readable name of the function at an address in memory; of a library with many functions, where that can wait,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::error::SamplerError;
 use super::layout::Layout;
-use super::maps::{Mapping, mapped_files, seen_from_here};
+use super::maps::{LoadedFile, mapped_files, seen_from_here};
 use super::memory::{Address, Memory};
 use crate::elf::Elf;
 use crate::mapped_file::map;
@@ -76,10 +76,10 @@ impl Interpreter {
 }
 
 /// The files that may hold the interpreter, likely ones first. A library is asked before the program, which may be anything.
-fn candidates(mappings: &[Mapping]) -> impl Iterator<Item = &Mapping> {
-    let library = |mapping: &&Mapping| file_name(&mapping.path).starts_with("libpython3");
+fn candidates(mappings: &[LoadedFile]) -> impl Iterator<Item = &LoadedFile> {
+    let library = |mapping: &&LoadedFile| file_name(&mapping.path).starts_with("libpython3");
     let first = mappings.first();
-    let program = move |mapping: &&Mapping| {
+    let program = move |mapping: &&LoadedFile| {
         !library(mapping)
             && (file_name(&mapping.path).contains("python")
                 || first.is_some_and(|first| first.path == mapping.path))
@@ -97,7 +97,7 @@ fn exact_version(hex: u64) -> PythonVersion {
 }
 
 /// Before 3.11 only names tell the version: of the library, the program, or the folder of the standard library.
-fn named_version(mappings: &[Mapping]) -> Option<PythonVersion> {
+fn named_version(mappings: &[LoadedFile]) -> Option<PythonVersion> {
     mappings.iter().find_map(|mapping| {
         let (_, after) = mapping.path.split_once("python3.")?;
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn versions_are_told_by_number_or_name() {
         assert_eq!(exact_version(0x030b_07f0).to_string(), "3.11.7");
-        let mapping = |path: &str| Mapping { base: Address(0), path: path.to_owned() };
+        let mapping = |path: &str| LoadedFile { base: Address(0), path: path.to_owned() };
         let named = named_version(&[mapping("/bin/x"), mapping("/usr/lib/python3.10/lib-dynload/a.so")]);
         assert_eq!(named.map(|version| version.to_string()).as_deref(), Some("3.10"));
         assert_eq!(named_version(&[mapping("/bin/sh")]), None);
