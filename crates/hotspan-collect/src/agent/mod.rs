@@ -152,9 +152,7 @@ impl Agent {
         let shared = Arc::new(Shared::default());
         let worker = Arc::clone(&shared);
         let status = plan.status.then(|| path.with_extension("status"));
-        let thread = std::thread::Builder::new().name("hotspan".to_owned()).spawn(move || {
-            block_signals();
-            let _own = own_threads::enter();
+        let thread = own_threads::spawn("hotspan", move || {
             let written = worker.record(spool, plan, status.as_deref());
             if written.is_err() {
                 worker.give_up();
@@ -300,16 +298,6 @@ impl Shared {
         let mut nowhere = TraceBuilder::new();
         nowhere.clock.base_unix = Some(0);
         sources.into_iter().for_each(|(source, _)| source.finish(&mut nowhere));
-    }
-}
-
-/// The program's signals are the program's.
-fn block_signals() {
-    // SAFETY: fills a set and hands it to the operating system.
-    unsafe {
-        let mut all = std::mem::zeroed::<libc::sigset_t>();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
     }
 }
 

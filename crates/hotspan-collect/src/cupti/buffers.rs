@@ -178,10 +178,7 @@ impl Reader {
             refused: AtomicU64::new(0),
         });
         let worker = Arc::clone(&reader);
-        let thread = std::thread::Builder::new().name("hotspan-device".to_owned()).spawn(move || {
-            let _own = own_threads::enter();
-            worker.read_until_closed();
-        })?;
+        let thread = own_threads::spawn("hotspan-device", move || worker.read_until_closed())?;
         *lock(&RUNNING) = Some(Arc::clone(&reader));
         Ok((reader, thread))
     }

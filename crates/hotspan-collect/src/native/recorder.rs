@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hotspan_store::TraceBuilder;
@@ -20,6 +20,7 @@ use super::rows::{AddedSpan, Rows};
 use super::slots;
 use super::timer::monotonic;
 use crate::clock::{ClockStart, Ticks};
+use crate::own_threads;
 use crate::spool::Spool;
 
 /// What the recorder and its collector thread share.
@@ -162,17 +163,13 @@ impl Recorder {
         handler::GENERATION.store(generation, Ordering::Release);
         let ready = Arc::new(std::sync::Barrier::new(2));
         let theirs = (Arc::clone(&shared), Arc::clone(&ready));
-        // A thread inherits the signals that its maker blocks: all of them, so that none of the program's comes here.
-        let blocked = block_signals();
-        let collector = thread::Builder::new().name("hotspan-sampler".into()).spawn(move || {
+        let collector = own_threads::spawn("hotspan-sampler", move || {
             let (shared, ready) = theirs;
             let mut collector = Collector::new(shared, options, signal, generation);
             collector.begin();
             ready.wait();
             collector.run();
-        });
-        restore_signals(&blocked);
-        let collector = collector?;
+        })?;
         ready.wait();
         let spool_path = path.map(Path::to_owned);
         Ok(Self { shared: Some(shared), collector: Some(collector), spool_path, options })
@@ -286,22 +283,6 @@ fn find_interpreter() -> Result<(), SampleError> {
     Ok(())
 }
 
-fn block_signals() -> libc::sigset_t {
-    // SAFETY: both sets are filled in before they are used.
-    unsafe {
-        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
-            (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        before
-    }
-}
-
-fn restore_signals(before: &libc::sigset_t) {
-    // SAFETY: a set that was in force before.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(before), ptr::null_mut()) };
-}
-
 /// A forked child has neither the collector thread nor timers; it must know that nothing records.
 fn stop_after_fork() {
     extern "C" fn in_child() {
@@ -318,6 +299,7 @@ fn stop_after_fork() {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
     use std::time::Instant;
 
     use hotspan_store::{SampleState, Trace};
