@@ -30,6 +30,8 @@ _agent: _core.Agent | None = None
 _torch: Torch | None = None
 _functions: Functions | None = None
 _options: dict[str, Any] = {}
+# The profilers that have what only one can have: one may start inside another.
+_borrowers: set[str] = set()
 _exit_now = os._exit
 
 
@@ -58,22 +60,28 @@ def finish() -> None:
         agent.finish()
 
 
-def lend() -> None:
-    """Leave operators and devices to another profiler of this process."""
-    if _agent is not None:
-        _agent.lend()
+def lend(borrower: str, operators: bool) -> None:
+    """Leave devices and hooks in threads to another profiler; operators too, where it records them itself."""
+    if _agent is not None and not _borrowers:
+        _agent.lend(operators)
+    _borrowers.add(borrower)
 
 
-def take_back(meanwhile: _core.Trace | None) -> None:
-    """Go on recording them; what the other one recorded becomes part of the recording."""
+def take_back(borrower: str, meanwhile: _core.Trace | None) -> None:
+    """Go on when nobody else borrows; what was recorded meanwhile becomes part of the recording."""
+    _borrowers.discard(borrower)
     if _agent is None:
         return
+    if meanwhile is not None:
+        _agent.add_trace(meanwhile)
+    if _borrowers:
+        return
     try:
-        _agent.take_back(meanwhile)
+        _agent.take_back()
         if _torch is not None:
             _torch.tell(True)
     except _core.CollectError as error:
-        print(f"hotspan: torch is no longer recorded: {error}", file=sys.stderr)
+        print(f"hotspan: not all of torch is recorded any more: {error}", file=sys.stderr)
 
 
 def _start(began: int) -> None:
@@ -83,6 +91,7 @@ def _start(began: int) -> None:
         _options["spool"], get("since"), get("until"), get("budget"), bool(get("status"))
     )
     _torch = None
+    _borrowers.clear()
     _agent.set_metadata("hotspan.environment", _environment())
     by_steps = bool(get("steps") or get("every"))
     if by_steps:

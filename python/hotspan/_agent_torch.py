@@ -6,14 +6,15 @@ torch.profiler, wait for devices at the end.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hotspan import _core
+from hotspan import _agent, _core
+from hotspan._beside_torch import BesideTorchProfiler
 
 
 class Torch:
@@ -57,7 +58,7 @@ class Torch:
         folder = str(Path(str(self._torch.__file__)).parent)
         self._agent.record_operators(folder, shapes, memory, not by_steps)
         self.tell(True)
-        _around_torch_profiler(self._make_way, self._come_back)
+        _watch_torch_profiler()
         if by_steps:
             self._follow_steps()
 
@@ -106,19 +107,6 @@ class Torch:
         except _core.CollectError as error:
             print(f"hotspan: device work is not recorded, only the CPU: {error}", file=sys.stderr)
 
-    def _make_way(self) -> None:
-        """Let torch.profiler have what can only be had once."""
-        if self._process == os.getpid():
-            self._agent.make_way()
-
-    def _come_back(self) -> None:
-        if self._process == os.getpid():
-            try:
-                self._agent.come_back()
-                self.tell(True)
-            except _core.CollectError as error:
-                print(f"hotspan: not all is recorded after torch.profiler: {error}", file=sys.stderr)
-
     def _follow_steps(self) -> None:
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
@@ -139,27 +127,10 @@ class Torch:
         return self._every is None or self._steps % int(self._every) == 0
 
 
-def _around_torch_profiler(before: Callable[[], None], after: Callable[[], None]) -> None:
-    """Call ``before`` when torch.profiler begins to record, and ``after`` when it has ended."""
-    from torch.autograd import profiler
-
-    kind: Any = profiler.profile
-    prepare, leave = getattr(kind, "_prepare_trace", None), kind.__exit__
-    if prepare is None:
-        return
-
-    def prepare_trace(self: Any) -> Any:
-        before()
-        self._hotspan_made_way = True
-        return prepare(self)
-
-    def leave_and_tell(self: Any, *reason: Any) -> Any:
-        try:
-            return leave(self, *reason)
-        finally:
-            if getattr(self, "_hotspan_made_way", False):
-                self._hotspan_made_way = False
-                after()
-
-    kind._prepare_trace = prepare_trace
-    kind.__exit__ = leave_and_tell
+@functools.cache
+def _watch_torch_profiler() -> BesideTorchProfiler:
+    """Lend what can only be had once; a forked child has the hooks of its parent."""
+    name = "torch.profiler"
+    return BesideTorchProfiler(
+        before=lambda: _agent.lend(name, operators=False), after=lambda: _agent.take_back(name, None)
+    )

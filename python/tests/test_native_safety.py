@@ -218,6 +218,25 @@ print(status, len(s.samples()) > 5)
     assert done.stdout == "10 True\n", done.stdout + done.stderr
 
 
+def test_files_of_the_program_are_left_alone(tmp_path: Path) -> None:
+    """A program that closes files it does not know, and changes its directory, keeps its own files as they are."""
+    program = (
+        BURN
+        + """
+import os, hotspan
+with hotspan.sample(rate=500, path="out.hotspan"):
+    os.closerange(3, 200)
+    own = [open(f"own-{number}", "wb") for number in range(20)]
+    os.chdir("/")
+    burn(1.5)
+print([os.fstat(file.fileno()).st_size for file in own] == [0] * 20)
+"""
+    )
+    done = run(program, cwd=tmp_path)
+    assert done.stdout == "True\n", done.stdout + done.stderr
+    assert any("burn" in stack for stack in recorded(tmp_path))
+
+
 def test_leaving_while_it_records_is_fine() -> None:
     program = BURN + "import hotspan\ns = hotspan.sample(rate=1000).start()\nburn(0.1)\nprint('done')"
     done = run(program)

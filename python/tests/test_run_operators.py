@@ -159,6 +159,24 @@ def test_profiles_inside_the_program(tmp_path: Path) -> None:
         assert counts(tmp_path / "program.hotspan")["aten::addmm"] == 80
 
 
+def test_a_profile_inside_a_profile(tmp_path: Path) -> None:
+    """What the recording has lent comes back once, when the outer one has ended."""
+    program = TRAINING + textwrap.dedent("""
+        import hotspan.profiler, torch.profiler
+        cpu = [torch.profiler.ProfilerActivity.CPU]
+        with hotspan.profiler.profile(activities=cpu):
+            with torch.profiler.profile(activities=cpu):
+                train(3)
+            train(2)
+        train(10)
+    """)
+    for options in ([], ["--memory"]):
+        seen = run(tmp_path, program, *options)
+        assert seen.returncode == 0, seen.stderr
+        assert "hotspan: " not in seen.stderr
+        assert counts(tmp_path / "program.hotspan")["aten::addmm"] == 30
+
+
 def test_steps_that_were_asked_for(tmp_path: Path) -> None:
     for options, steps in ((["--steps", "2:5"], 3), (["--steps", "1:", "--every", "4"], 2)):
         seen = run(tmp_path, TRAINING + "train(11)", *options)

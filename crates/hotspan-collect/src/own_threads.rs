@@ -1,6 +1,8 @@
 //! hotspan's own threads, which no sample shows. Without locks, so that a forked child finds none held.
 
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{Builder, JoinHandle};
 
 /// A process and a thread each; 0: free.
 static THREADS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
@@ -10,11 +12,10 @@ fn word(thread: i32) -> u64 {
 }
 
 /// Takes the thread off the list when it ends.
-#[derive(Debug)]
-pub(crate) struct OwnThread(Option<usize>);
+struct OwnThread(Option<usize>);
 
 /// Puts the calling thread on the list. When the list is full, the thread is sampled like any other.
-pub(crate) fn enter() -> OwnThread {
+fn enter() -> OwnThread {
     // SAFETY: takes nothing and cannot fail.
     let this = word(unsafe { libc::gettid() });
     let process = u64::from(std::process::id());
@@ -25,6 +26,27 @@ pub(crate) fn enter() -> OwnThread {
             && slot.compare_exchange(word, this, Ordering::AcqRel, Ordering::Acquire).is_ok()
     });
     OwnThread(index)
+}
+
+/// Starts such a thread. It gets none of the program's signals: a thread inherits those that its maker blocks.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let thread = Builder::new().name(name.to_owned());
+    // SAFETY: both sets are filled in before they are used, and the one that was in force is put back.
+    unsafe {
+        let mut all = std::mem::zeroed::<libc::sigset_t>();
+        let mut before = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let started = thread.spawn(|| {
+            let _own = enter();
+            work()
+        });
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        started
+    }
 }
 
 /// Whether a thread of this process is one of hotspan's.

@@ -10,8 +10,10 @@ pub mod export;
 pub mod import;
 mod input;
 mod output;
+mod trace_name;
 
 pub use error::{ExportError, ImportError, OpenError};
 pub use export::{EXPORTERS, Exporter, save};
 pub use import::{IMPORTERS, Importer, Sniff, open, open_adding, open_with, read};
 pub use input::{Input, Progress};
+pub use trace_name::{TRACE_ENDINGS, trace_stem, uncompressed};

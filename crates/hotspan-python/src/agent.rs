@@ -213,12 +213,15 @@ impl PyAgent {
         self.add(Box::new(Recorded(Some(Arc::clone(trace.trace())))));
     }
 
-    /// Leaves operators and devices to another profiler.
-    fn lend(&self, py: Python<'_>) {
-        let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
+    /// Leaves to another profiler what only one can have: devices and hooks in torch's threads; `operators` too, where it
+    /// records them itself.
+    fn lend(&self, py: Python<'_>, operators: bool) {
+        let (torch, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
         py.detach(|| {
-            if let Some(operators) = operators {
-                operators.source.pause();
+            match torch {
+                Some(torch) if operators => torch.source.pause(),
+                Some(torch) => torch.source.release_memory(),
+                None => {}
             }
             if let Some(device) = device {
                 device.pause();
@@ -226,38 +229,14 @@ impl PyAgent {
         });
     }
 
-    /// Takes them back; what the other one recorded becomes part of the recording.
-    fn take_back(&self, py: Python<'_>, meanwhile: Option<&PyTrace>) -> PyResult<()> {
-        if let Some(trace) = meanwhile {
-            self.add_trace(trace);
-        }
-        let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
+    /// Takes back what was lent.
+    fn take_back(&self, py: Python<'_>) -> PyResult<()> {
+        let (torch, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
         py.detach(|| {
-            operators.map_or(Ok(()), |operators| operators.resume())?;
-            device.map_or(Ok(()), |device| resume(&device))
-        })
-    }
-
-    /// Stops recording allocations, and device work: torch.profiler starts only when nobody else has them.
-    fn make_way(&self, py: Python<'_>) {
-        let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
-        py.detach(|| {
-            if let Some(operators) = operators {
-                operators.source.release_memory();
-            }
-            if let Some(device) = device {
-                device.pause();
-            }
-        });
-    }
-
-    /// Goes on with what [`Self::make_way`] stopped.
-    fn come_back(&self, py: Python<'_>) -> PyResult<()> {
-        let (operators, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
-        py.detach(|| {
-            if let Some(operators) = operators.filter(|operators| operators.options.memory) {
-                operators.source.pause();
-                operators.resume()?;
+            // A session that goes on has lent no more than its hooks for memory, and only a new one gets those back.
+            if let Some(torch) = torch.filter(|torch| torch.options.memory || !torch.source.is_recording()) {
+                torch.source.pause();
+                torch.resume()?;
             }
             device.map_or(Ok(()), |device| resume(&device))
         })

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
+use hotspan_formats::trace_stem;
+
 use crate::api::{Run, RunList};
 use crate::error::ViewError;
 
-const ENDINGS: [&str; 4] = [".json", ".hotspan", ".prof", ".lprof"];
-const COMPRESSIONS: [&str; 3] = ["", ".gz", ".zst"];
 /// More than anybody reads; a folder of data that is no log directory must not stop the server.
 const MOST: usize = 10_000;
 const DEEPEST: usize = 12;
@@ -21,11 +21,11 @@ const DEEPEST: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     roots: Vec<PathBuf>,
-    known: Mutex<Known>,
+    numbered: Mutex<NumberedPaths>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct NumberedPaths {
     paths: Vec<PathBuf>,
     ids: HashMap<PathBuf, u32>,
 }
@@ -40,13 +40,13 @@ impl Catalogue {
                 .map_err(|error| ViewError::Missing { path: path.display().to_string(), error })?;
             roots.push(whole);
         }
-        Ok(Self { roots, known: Mutex::default() })
+        Ok(Self { roots, numbered: Mutex::default() })
     }
 
     /// The file of a number that was listed.
     pub(crate) fn path(&self, id: u32) -> Option<PathBuf> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.paths.get(id as usize).cloned()
+        let numbered = self.numbered.lock().unwrap_or_else(PoisonError::into_inner);
+        numbered.paths.get(id as usize).cloned()
     }
 
     /// What there is now.
@@ -87,13 +87,13 @@ impl Catalogue {
             _ => root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         };
         let (worker, cycle) = worker(&file);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let id = match known.ids.get(path) {
+        let mut numbered = self.numbered.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = match numbered.ids.get(path) {
             Some(&id) => id,
             None => {
-                let id = known.paths.len() as u32;
-                known.paths.push(path.to_owned());
-                known.ids.insert(path.to_owned(), id);
+                let id = numbered.paths.len() as u32;
+                numbered.paths.push(path.to_owned());
+                numbered.ids.insert(path.to_owned(), id);
                 id
             }
         };
@@ -123,25 +123,15 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, unreadable: &mut 
         let name = name.to_string_lossy();
         if kind.is_dir() && depth > 0 && !name.starts_with('.') {
             walk(&entry.path(), depth - 1, files, unreadable);
-        } else if kind.is_file() && is_trace_name(&name) {
+        } else if kind.is_file() && trace_stem(&name).is_some() {
             files.push(entry.path());
         }
     }
 }
 
-fn is_trace_name(name: &str) -> bool {
-    !name.starts_with('.') && stem(name).is_some()
-}
-
-/// A name without the endings of traces.
-fn stem(name: &str) -> Option<&str> {
-    let name = COMPRESSIONS.iter().rev().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
-    ENDINGS.iter().find_map(|ending| name.strip_suffix(ending))
-}
-
 /// Worker and cycle of a name as `tensorboard_trace_handler` makes them: `worker.1700000000000.pt.trace.json`.
 fn worker(file: &str) -> (String, Option<String>) {
-    let whole = stem(file).unwrap_or(file);
+    let whole = trace_stem(file).unwrap_or(file);
     let Some(name) = whole.strip_suffix(".pt.trace") else { return (whole.to_owned(), None) };
     match name.rsplit_once('.') {
         Some((worker, time)) if !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit()) => {

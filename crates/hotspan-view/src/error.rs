@@ -2,7 +2,10 @@
 
 use std::io;
 
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::api::Problem;
 
 /// Why the dashboard could not start.
 #[derive(Debug, thiserror::Error)]
@@ -60,5 +63,13 @@ impl Refusal {
 
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let problem = Problem { message: self.message, hint: self.hint };
+        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        (self.status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
     }
 }

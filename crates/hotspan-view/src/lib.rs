@@ -14,7 +14,7 @@
 //! | `exports` | downloads in the formats of other viewers |
 //! | `api` | the shapes of the answers; `web/src/data/api.ts` is made from it |
 //! | `assets` | the files of the web app |
-//! | `page`, `base64` | a trace and the web app in one file, to share |
+//! | `page` | a trace and the web app in one file, to share |
 //!
 //! Numbers come from hotspan-analyze; nothing is computed in the page.
 
@@ -23,7 +23,6 @@
 pub mod api;
 mod arrows;
 mod assets;
-mod base64;
 mod catalogue;
 mod curves;
 mod details;

@@ -6,6 +6,7 @@
 use hotspan_analyze::Model;
 use std::path::{Path, PathBuf};
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use hotspan_analyze::call_tree::timed_threads;
 use hotspan_analyze::ranks::RankSummary;
 use serde::Serialize;
@@ -13,7 +14,6 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Picture, Run, RunList};
 use crate::assets;
-use crate::base64::base64;
 use crate::curves::curves;
 use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwich, tree};
@@ -151,7 +151,7 @@ fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
     let tracks: Vec<u32> = info.tracks.iter().map(|track| track.id).collect();
     let (level, bytes) = timeline.picture(model, &tracks, MOST_BYTES);
     answers.add(format!("{run}/timeline"), &info);
-    answers.add(format!("{run}/picture"), &Picture { level, data: base64(&bytes) });
+    answers.add(format!("{run}/picture"), &Picture { level, data: BASE64_STANDARD.encode(&bytes) });
 }
 
 /// The files that have lines with numbers.

@@ -1,15 +1,18 @@
 //! Which address answers with what. Below the secret there are the files of the web app and `api/`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Bytes;
-use axum::extract::Query;
-use axum::http::StatusCode;
+use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
 use hotspan_analyze::intervals::Interval;
 use hotspan_analyze::ranks::RankSummary;
 use hotspan_analyze::within::{within, within_table};
 use hotspan_store::{SpanId, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::assets;
 use crate::curves::curves;
@@ -36,155 +39,275 @@ pub(crate) struct Content {
     pub(crate) bytes: Bytes,
 }
 
-type Parameters = HashMap<String, String>;
+impl IntoResponse for Content {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, self.kind)], self.bytes).into_response()
+    }
+}
 
-/// Answers a request for `path`, which is what follows the secret.
-pub(crate) fn answer(shared: &Shared, path: &str, query: &str) -> Result<Content, Refusal> {
-    let Some(call) = path.strip_prefix("api/") else {
-        let (bytes, kind) =
-            assets::file(path).ok_or_else(|| Refusal::not_found(format!("There is no page {path}.")))?;
-        return Ok(Content { kind, bytes: Bytes::from_static(bytes) });
-    };
-    let uri = format!("/?{query}").parse().map_err(|_| bad("The address cannot be read."))?;
-    let Query(parameters) =
-        Query::<Parameters>::try_from_uri(&uri).map_err(|error| bad(error.to_string()))?;
-    let parts: Vec<&str> = call.split('/').collect();
-    let bytes = match parts.as_slice() {
-        ["runs"] => json(&shared.catalogue.list()),
-        ["compare"] => comparison(shared, &parameters),
-        ["compare", "flame"] => compared_flame(shared, &parameters),
-        ["ranks"] => ranks(shared, &parameters),
-        ["run", id, rest @ ..] => {
-            let id = id.parse().map_err(|_| bad("The number of a trace was expected."))?;
-            let opened = shared.shelf.get(&shared.catalogue, id)?;
-            if rest == ["tile"] {
-                return tile(&opened, &parameters);
+type Reply = Result<Content, Refusal>;
+type Route = MethodRouter<Arc<Shared>>;
+
+const JSON: &str = "application/json";
+const BINARY: &str = "application/octet-stream";
+
+/// All addresses. The server has compared the secret before a handler runs.
+pub(crate) fn router() -> Router<Arc<Shared>> {
+    let run = Router::new()
+        .route("/table/{name}", of_run(JSON, table))
+        .route(
+            "/advice",
+            of_run(JSON, |opened, ()| opened.answer("advice", || json(&findings(&opened.model)))),
+        )
+        .route("/curves", of_run(JSON, |opened, ()| opened.answer("curves", || json(&curves(&opened.model)))))
+        .route("/timeline", of_run(JSON, timeline))
+        .route("/tile", of_run(BINARY, tile))
+        .route("/span/{name}", of_run(JSON, span))
+        .route("/call", of_run(JSON, call))
+        .route("/search", of_run(JSON, search))
+        .route("/within", of_run(JSON, table_within))
+        .route("/flame", of_run(JSON, |opened, ()| opened.answer("flame", || json(&flame(opened.tree())))))
+        .route("/flame/time", of_run(JSON, flame_in_time))
+        .route("/sandwich/{name}", of_run(JSON, sandwich_of))
+        .route("/source", of_run(JSON, source_of))
+        .route("/memory", of_run(JSON, memory_of))
+        .route("/export/{name}", of_run(BINARY, download));
+    let api = Router::new()
+        .route("/runs", of_all(|shared, ()| json(&shared.catalogue.list())))
+        .route("/compare", of_all(comparison))
+        .route("/compare/flame", of_all(compared_flame))
+        .route("/ranks", of_all(ranks))
+        .nest("/run/{id}", run);
+    Router::new().nest("/{secret}/api", api).fallback(file)
+}
+
+/// The number of a trace.
+#[derive(Deserialize)]
+struct Run {
+    id: u32,
+}
+
+/// The part of a trace that is looked at, where it is not the whole.
+#[derive(Deserialize)]
+struct Stretch {
+    begin: Option<Whole>,
+    end: Option<Whole>,
+}
+
+/// Answers from a trace, or a stretch of it, and from what else the address says.
+fn of_run<E>(kind: &'static str, work: fn(&Opened, E) -> Answer) -> Route
+where
+    E: FromRequestParts<Arc<Shared>> + Send + 'static,
+{
+    let handler = move |rest: E, State(shared): State<Arc<Shared>>, Path(run): Path<Run>, Query(stretch)| {
+        blocking(kind, move || {
+            let opened = shared.open(run.id)?;
+            match stretch {
+                Stretch { begin: None, .. } => work(&opened, rest),
+                Stretch { begin: Some(begin), end: Some(end) } => work(&opened.part(begin.0, end.0), rest),
+                Stretch { end: None, .. } => Err(bad("The address needs end=<number>.")),
             }
-            let opened = in_range(&opened, &parameters)?;
-            if let ["export", format] = rest {
-                return export(&opened.model, format);
-            }
-            of_run(&opened, rest, &parameters)
-        }
-        _ => Err(Refusal::not_found(format!("There is nothing at api/{call}."))),
-    }?;
-    Ok(Content { kind: "application/json", bytes })
-}
-
-fn of_run(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
-    let model = &opened.model;
-    match parts {
-        ["table", name] => {
-            let report = Report::named(name)
-                .ok_or_else(|| Refusal::not_found(format!("There is no table {name}.")))?;
-            opened.answer(name, || json(&report.page(model)))
-        }
-        ["advice"] => opened.answer("advice", || json(&findings(model))),
-        ["curves"] => opened.answer("curves", || json(&curves(model))),
-        ["timeline"] => opened.answer("timeline", || json(&opened.timeline().info(model))),
-        ["span", id] => {
-            let id = id.parse().map_err(|_| bad("The number of a span was expected."))?;
-            let found = details(opened, SpanId(id));
-            json(&found.ok_or_else(|| Refusal::not_found(format!("There is no span {id}.")))?)
-        }
-        ["call"] => {
-            let [track, depth] = [number(parameters, "track")?, number(parameters, "depth")?];
-            let place = u32::try_from(track).ok().zip(u32::try_from(depth).ok());
-            let time = number(parameters, "at")?;
-            let found = place.and_then(|(track, depth)| sampled_call(opened, track, depth, time));
-            json(&found.ok_or_else(|| Refusal::not_found("No sample was taken there."))?)
-        }
-        ["search"] => {
-            let text = parameters.get("text").map_or("", String::as_str);
-            let which = match number(parameters, "number") {
-                Ok(number) => Which::Number(number),
-                Err(_) => Which::After(number(parameters, "after").unwrap_or(i64::MIN)),
-            };
-            json(&opened.timeline().find(model, text, which))
-        }
-        ["within"] => {
-            let (from, to) = (number(parameters, "from")?, number(parameters, "to")?);
-            let rows = within(model, Interval::new(Timestamp(from), Timestamp(to)));
-            json(&table_data(&within_table(model, &rows)))
-        }
-        _ => of_view(opened, parts, parameters),
-    }
-}
-
-/// The views that are neither tables nor the timeline.
-fn of_view(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
-    let model = &opened.model;
-    let text = |name: &str| parameters.get(name).map_or("", String::as_str);
-    match parts {
-        ["flame"] => opened.answer("flame", || json(&flame(opened.tree()))),
-        ["flame", "time"] => json(&in_time_order(model, text("thread").parse().ok())),
-        ["sandwich", place] => {
-            let found = place.parse().ok().and_then(|place| sandwich(opened.tree(), place));
-            json(&found.ok_or_else(|| Refusal::not_found(format!("There is no function {place}.")))?)
-        }
-        ["source"] => json(&source(model, text("file"))?),
-        ["memory"] => {
-            let window = match (number(parameters, "from"), number(parameters, "to")) {
-                (Ok(from), Ok(to)) => Some(Interval::new(Timestamp(from), Timestamp(to))),
-                _ => None,
-            };
-            json(&memory(model, window))
-        }
-        _ => Err(Refusal::not_found("There is nothing at this address.".to_owned())),
-    }
-}
-
-/// The trace, or the stretch of it that was asked for with `begin` and `end`.
-fn in_range(opened: &Arc<Opened>, parameters: &Parameters) -> Result<Arc<Opened>, Refusal> {
-    if !parameters.contains_key("begin") {
-        return Ok(Arc::clone(opened));
-    }
-    let (begin, end) = (number(parameters, "begin")?, number(parameters, "end")?);
-    Ok(opened.part(begin, end))
-}
-
-fn tile(opened: &Opened, parameters: &Parameters) -> Result<Content, Refusal> {
-    let level = number(parameters, "level")?.clamp(0, COARSEST.into()) as u32;
-    let tracks = parameters.get("tracks").map_or("", String::as_str);
-    let tracks: Vec<u32> = tracks.split(',').filter_map(|id| id.parse().ok()).collect();
-    let bytes = opened.timeline().tile(&opened.model, &tracks, level, number(parameters, "index")?);
-    Ok(Content { kind: "application/octet-stream", bytes })
-}
-
-fn two_traces(shared: &Shared, parameters: &Parameters) -> Result<(Arc<Opened>, Arc<Opened>), Refusal> {
-    let open = |name: &str| {
-        let id = u32::try_from(number(parameters, name)?)
-            .map_err(|_| bad("The number of a trace was expected."))?;
-        shared.shelf.get(&shared.catalogue, id)
+        })
     };
-    Ok((open("before")?, open("after")?))
+    get(handler)
 }
 
-fn compared_flame(shared: &Shared, parameters: &Parameters) -> Answer {
-    let (before, after) = two_traces(shared, parameters)?;
-    json(&compared(&before.model, &after.model))
+/// Answers from any number of traces.
+fn of_all<E>(work: fn(&Shared, E) -> Answer) -> Route
+where
+    E: FromRequestParts<Arc<Shared>> + Send + 'static,
+{
+    get(move |rest: E, State(shared): State<Arc<Shared>>| blocking(JSON, move || work(&shared, rest)))
 }
 
-fn comparison(shared: &Shared, parameters: &Parameters) -> Answer {
-    let (before, after) = two_traces(shared, parameters)?;
-    json(&compare_page(&before.model, &after.model, parameters.get("by").map_or("", String::as_str)))
+/// Opening and analysing take whole cores for a while; the listener goes on meanwhile.
+async fn blocking(kind: &'static str, work: impl FnOnce() -> Answer + Send + 'static) -> Reply {
+    let answer = tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
+        let message = "This analysis failed on this trace. Other views may work; please report it.";
+        Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, message))
+    });
+    Ok(Content { kind, bytes: answer? })
 }
 
-fn ranks(shared: &Shared, parameters: &Parameters) -> Answer {
-    let ids = parameters.get("runs").map_or("", String::as_str);
+/// A number in an address. The page computes with fractions; what it means is whole.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "f64")]
+struct Whole(i64);
+
+impl TryFrom<f64> for Whole {
+    type Error = &'static str;
+
+    fn try_from(value: f64) -> Result<Self, Self::Error> {
+        if value.is_finite() { Ok(Self(value as i64)) } else { Err("the number is not finite") }
+    }
+}
+
+/// The numbers in a list with commas.
+fn numbers(list: &str) -> impl Iterator<Item = u32> {
+    list.split(',').filter_map(|number| number.parse().ok())
+}
+
+fn bad(message: &str) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, message)
+}
+
+/// A file of the web app.
+async fn file(uri: Uri) -> Reply {
+    let (_, path) = uri.path().trim_start_matches('/').split_once('/').unwrap_or_default();
+    let (bytes, kind) =
+        assets::file(path).ok_or_else(|| Refusal::not_found(format!("There is nothing at {path}.")))?;
+    Ok(Content { kind, bytes: Bytes::from_static(bytes) })
+}
+
+fn found<T: Serialize>(value: Option<T>, otherwise: &str) -> Answer {
+    json(&value.ok_or_else(|| Refusal::not_found(otherwise))?)
+}
+
+/// The name or number of something in a trace.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+fn table(opened: &Opened, Path(Named { name }): Path<Named>) -> Answer {
+    let report =
+        Report::named(&name).ok_or_else(|| Refusal::not_found(format!("There is no table {name}.")))?;
+    opened.answer(&name, || json(&report.page(&opened.model)))
+}
+
+fn timeline(opened: &Opened, (): ()) -> Answer {
+    opened.answer("timeline", || json(&opened.timeline().info(&opened.model)))
+}
+
+#[derive(Deserialize)]
+struct Tile {
+    level: Whole,
+    index: Whole,
+    #[serde(default)]
+    tracks: String,
+}
+
+fn tile(opened: &Opened, Query(tile): Query<Tile>) -> Answer {
+    let level = tile.level.0.clamp(0, COARSEST.into()) as u32;
+    let tracks: Vec<u32> = numbers(&tile.tracks).collect();
+    Ok(opened.timeline().tile(&opened.model, &tracks, level, tile.index.0))
+}
+
+fn download(opened: &Opened, Path(Named { name }): Path<Named>) -> Answer {
+    export(&opened.model, &name).map(|content| content.bytes)
+}
+
+fn span(opened: &Opened, Path(Named { name }): Path<Named>) -> Answer {
+    let id = name.parse().map_err(|_| bad("The number of a span was expected."))?;
+    found(details(opened, SpanId(id)), &format!("There is no span {id}."))
+}
+
+#[derive(Deserialize)]
+struct SampledCall {
+    track: u32,
+    depth: u32,
+    at: Whole,
+}
+
+fn call(opened: &Opened, Query(call): Query<SampledCall>) -> Answer {
+    found(sampled_call(opened, call.track, call.depth, call.at.0), "No sample was taken there.")
+}
+
+#[derive(Deserialize)]
+struct Search {
+    #[serde(default)]
+    text: String,
+    number: Option<Whole>,
+    after: Option<Whole>,
+}
+
+fn search(opened: &Opened, Query(search): Query<Search>) -> Answer {
+    let after = search.after.map_or(i64::MIN, |after| after.0);
+    let which = search.number.map_or(Which::After(after), |number| Which::Number(number.0));
+    json(&opened.timeline().find(&opened.model, &search.text, which))
+}
+
+#[derive(Deserialize)]
+struct Window {
+    from: Option<Whole>,
+    to: Option<Whole>,
+}
+
+impl Window {
+    fn interval(&self) -> Option<Interval> {
+        Some(Interval::new(Timestamp(self.from?.0), Timestamp(self.to?.0)))
+    }
+}
+
+fn table_within(opened: &Opened, Query(window): Query<Window>) -> Answer {
+    let interval =
+        window.interval().ok_or_else(|| bad("The address needs from=<number> and to=<number>."))?;
+    json(&table_data(&within_table(&opened.model, &within(&opened.model, interval))))
+}
+
+fn memory_of(opened: &Opened, Query(window): Query<Window>) -> Answer {
+    json(&memory(&opened.model, window.interval()))
+}
+
+#[derive(Deserialize)]
+struct Thread {
+    thread: Option<u32>,
+}
+
+fn flame_in_time(opened: &Opened, Query(Thread { thread }): Query<Thread>) -> Answer {
+    json(&in_time_order(&opened.model, thread))
+}
+
+fn sandwich_of(opened: &Opened, Path(Named { name }): Path<Named>) -> Answer {
+    let sandwich = name.parse().ok().and_then(|function| sandwich(opened.tree(), function));
+    found(sandwich, &format!("There is no function {name}."))
+}
+
+#[derive(Deserialize)]
+struct SourceFile {
+    #[serde(default)]
+    file: String,
+}
+
+fn source_of(opened: &Opened, Query(SourceFile { file }): Query<SourceFile>) -> Answer {
+    json(&source(&opened.model, &file)?)
+}
+
+#[derive(Deserialize)]
+struct TwoTraces {
+    before: u32,
+    after: u32,
+    #[serde(default)]
+    by: String,
+}
+
+fn comparison(shared: &Shared, Query(two): Query<TwoTraces>) -> Answer {
+    json(&compare_page(&shared.open(two.before)?.model, &shared.open(two.after)?.model, &two.by))
+}
+
+fn compared_flame(shared: &Shared, Query(two): Query<TwoTraces>) -> Answer {
+    json(&compared(&shared.open(two.before)?.model, &shared.open(two.after)?.model))
+}
+
+#[derive(Deserialize)]
+struct Ranks {
+    #[serde(default)]
+    runs: String,
+}
+
+fn ranks(shared: &Shared, Query(Ranks { runs }): Query<Ranks>) -> Answer {
     let mut summaries = Vec::new();
-    for id in ids.split(',').filter_map(|id| id.parse().ok()).take(MOST_RANKS) {
-        summaries.push(RankSummary::of(&shared.shelf.get(&shared.catalogue, id)?.model));
+    for id in numbers(&runs).take(MOST_RANKS) {
+        summaries.push(RankSummary::of(&shared.open(id)?.model));
     }
     json(&ranks_page(&summaries))
 }
 
-fn number(parameters: &Parameters, name: &str) -> Result<i64, Refusal> {
-    let value =
-        parameters.get(name).and_then(|text| text.parse::<f64>().ok()).filter(|value| value.is_finite());
-    value.map(|value| value as i64).ok_or_else(|| bad(format!("The address needs {name}=<number>.")))
-}
-
-fn bad(message: impl Into<String>) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, message)
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn routes_do_not_contradict_each_other() {
+        // It panics where they do.
+        let _router = super::router();
+    }
 }

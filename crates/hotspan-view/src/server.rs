@@ -9,22 +9,35 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::Router;
-use axum::body::Body;
+use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use axum::http::{Method, Response, StatusCode};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 
-use crate::api::Problem;
 use crate::catalogue::Catalogue;
 use crate::error::{Refusal, ViewError};
-use crate::opened::Shelf;
-use crate::routes::{Content, answer};
+use crate::opened::{Opened, Shelf};
+use crate::routes::router;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
 base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// Most of them wait for a trace that one of them opens; the rest must go on meanwhile.
 const WORKERS: usize = 16;
+
+const FIXED_HEADERS: [(HeaderName, &str); 7] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    // The page may keep hold of a window that the user lets it open, to hand a trace over; nobody may hold the page.
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin-allow-popups"),
+];
+/// Of what axum says about an address that it cannot read.
+const LONGEST_MESSAGE: usize = 1 << 16;
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
@@ -39,9 +52,16 @@ pub struct Options {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) catalogue: Catalogue,
-    pub(crate) shelf: Shelf,
+    shelf: Shelf,
     token: String,
     port: u16,
+}
+
+impl Shared {
+    /// The trace of a number in the catalogue.
+    pub(crate) fn open(&self, id: u32) -> Result<Arc<Opened>, Refusal> {
+        self.shelf.get(&self.catalogue, id)
+    }
 }
 
 /// A server that listens and does not answer yet.
@@ -89,7 +109,8 @@ impl Server {
             .build()?;
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let app = Router::new().fallback(handle).with_state(self.shared);
+            let guard = from_fn_with_state(Arc::clone(&self.shared), guard);
+            let app = router().layer(guard).with_state(self.shared);
             Ok(axum::serve(listener, app).await?)
         })
     }
@@ -104,24 +125,33 @@ fn token() -> Result<String, ViewError> {
     }))
 }
 
-async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
-    let is_head = request.method() == Method::HEAD;
-    let path = match admit(&shared, &request) {
-        Ok(path) => path.to_owned(),
-        Err(refusal) => return respond(Err(refusal), is_head),
+/// Lets through what may be answered; every response gets the same headers.
+async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let response = match admit(&shared, &request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
     };
-    let query = request.uri().query().unwrap_or_default().to_owned();
-    // Opening and analysing take whole cores for a while; the listener goes on meanwhile.
-    let work = tokio::task::spawn_blocking(move || answer(&shared, &path, &query));
-    let result = work.await.unwrap_or_else(|_| {
-        let message = "This analysis failed on this trace. Other views may work; please report it.";
-        Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, message))
-    });
-    respond(result, is_head)
+    let mut response =
+        if response.status().is_client_error() { as_problem(response).await } else { response };
+    for (name, value) in FIXED_HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
-/// The path below the secret, when the request may be answered.
-fn admit<'a>(shared: &Shared, request: &'a Request) -> Result<&'a str, Refusal> {
+/// Axum refuses addresses that it cannot read in plain text; the page expects a [`Problem`](crate::api::Problem).
+async fn as_problem(response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind == "application/json") {
+        return response;
+    }
+    let status = response.status();
+    let text = to_bytes(response.into_body(), LONGEST_MESSAGE).await.unwrap_or_default();
+    Refusal::new(status, String::from_utf8_lossy(&text)).into_response()
+}
+
+/// Whether a request may be answered.
+fn admit(shared: &Shared, request: &Request) -> Result<(), Refusal> {
     let refuse = |message: &str| Refusal::new(StatusCode::FORBIDDEN, message);
     let headers = request.headers();
     let text = |name: HeaderName| header_text(headers, &name);
@@ -139,11 +169,11 @@ fn admit<'a>(shared: &Shared, request: &'a Request) -> Result<&'a str, Refusal> 
         return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Nothing can be changed here."));
     }
     let path = request.uri().path().strip_prefix('/').unwrap_or_default();
-    let (given, rest) = path.split_once('/').unwrap_or((path, ""));
+    let given = path.split('/').next().unwrap_or_default();
     if !same(given.as_bytes(), shared.token.as_bytes()) {
         return Err(refuse("The address lacks its secret. Open the one that `hotspan view` printed."));
     }
-    Ok(rest)
+    Ok(())
 }
 
 fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
@@ -156,32 +186,4 @@ fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str>
 fn same(given: &[u8], wanted: &[u8]) -> bool {
     given.len() == wanted.len()
         && given.iter().zip(wanted).fold(0, |sum, (left, right)| sum | (left ^ right)) == 0
-}
-
-fn respond(result: Result<Content, Refusal>, is_head: bool) -> Response<Body> {
-    let (status, kind, body) = match result {
-        Ok(content) => (StatusCode::OK, content.kind, Body::from(content.bytes)),
-        Err(refusal) => {
-            let problem = Problem { message: refusal.message, hint: refusal.hint };
-            let body = serde_json::to_vec(&problem).unwrap_or_default();
-            (refusal.status, "application/json", Body::from(body))
-        }
-    };
-    let mut response = Response::new(if is_head { Body::empty() } else { body });
-    *response.status_mut() = status;
-    let fixed = [
-        (header::CONTENT_TYPE, kind),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        (header::CACHE_CONTROL, "no-store"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        // The page may keep hold of a window that the user lets it open, to hand a trace over; nobody may hold the page.
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin-allow-popups"),
-    ];
-    for (name, value) in fixed {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
 }

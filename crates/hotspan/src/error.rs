@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use hotspan_analyze::table::TableError;
-use hotspan_formats::{ExportError, OpenError};
+use hotspan_formats::{ExportError, OpenError, TRACE_ENDINGS};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +73,7 @@ impl CommandError {
             Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("check the name, and that it is on PATH")
             }
-            Self::NoTraces(_) => Some("traces end in .json, .json.gz, .json.zst, .hotspan, .prof or .lprof"),
+            Self::NoTraces(_) => Some(TRACE_ENDINGS),
             _ => None,
         }
     }

@@ -3,13 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use hotspan_analyze::Model;
-use hotspan_formats::open_with;
+use hotspan_formats::{open_with, trace_stem};
 
 use crate::error::CommandError;
 use crate::progress::Bar;
-
-const ENDINGS: [&str; 4] = [".json", ".hotspan", ".prof", ".lprof"];
-const COMPRESSIONS: [&str; 3] = ["", ".gz", ".zst"];
 
 /// The traces that `paths` name, folders expanded, in order.
 fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
@@ -41,19 +38,11 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CommandError> {
         let kind = entry.file_type().map_err(in_folder)?;
         if kind.is_dir() {
             walk(&path, files)?;
-        } else if kind.is_file() && is_trace_name(&entry.file_name().to_string_lossy()) {
+        } else if kind.is_file() && trace_stem(&entry.file_name().to_string_lossy()).is_some() {
             files.push(path);
         }
     }
     Ok(())
-}
-
-fn is_trace_name(name: &str) -> bool {
-    let ends = |compression: &&str| {
-        name.strip_suffix(*compression)
-            .is_some_and(|name| ENDINGS.iter().any(|ending| name.ends_with(ending)))
-    };
-    !name.starts_with('.') && COMPRESSIONS.iter().any(ends)
 }
 
 /// Opens the traces that `paths` name, one after the other. One of several that cannot be opened is reported and
@@ -109,20 +98,5 @@ pub(crate) fn heading(path: &Path, model: &Model) -> String {
         (Some(rank), Some(size)) => format!("{} (rank {rank} of {size})", path.display()),
         (Some(rank), None) => format!("{} (rank {rank})", path.display()),
         _ => path.display().to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn traces_are_known_by_their_endings() {
-        for name in ["a.json", "w.123.pt.trace.json.gz", "a.json.zst", "run.hotspan", "run.hotspan.gz"] {
-            assert!(is_trace_name(name), "{name}");
-        }
-        for name in ["a.txt", "json", ".a.json.17.tmp", ".hidden.json", "a.gz"] {
-            assert!(!is_trace_name(name), "{name}");
-        }
     }
 }

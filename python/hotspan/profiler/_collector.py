@@ -18,11 +18,11 @@ import torch
 from torch.profiler import ProfilerActivity
 
 from hotspan import _core, _devices
+from hotspan._beside_torch import BesideTorchProfiler
 from hotspan._core import CollectError
 from hotspan._notices import say_once
 from hotspan._stacks import file_prefixes, module_call_code
 from hotspan.profiler import _device, _under_run
-from hotspan.profiler._beside_torch import MakeRoom
 from hotspan.profiler._modules import ModuleCalls
 from hotspan.profiler._request import Request, device_of
 from hotspan.profiler._tensors import TensorMarks
@@ -59,7 +59,7 @@ class NativeCollector:
         self._modules: ModuleCalls | None = None
         self._tensors: TensorMarks | None = None
         self._has_device = False
-        self._room: MakeRoom | None = None
+        self._beside: BesideTorchProfiler | None = None
         self._prefixes: list[str] = []
 
     def prepare(self) -> None:
@@ -89,7 +89,7 @@ class NativeCollector:
         if request.memory:
             self._tensors = TensorMarks(_core.clock_now)
         if request.memory or has_device:
-            self._room = MakeRoom(self._recorder, request.memory)
+            self._beside = _make_room(self._recorder, request.memory)
         if request.stack:
             self._trace_calls(self._recorder)
 
@@ -141,13 +141,24 @@ class NativeCollector:
         if self._tensors is not None:
             self._tensors.remove()
             self._tensors = None
-        if self._room is not None:
-            self._room.remove()
-            self._room = None
+        if self._beside is not None:
+            self._beside.remove()
+            self._beside = None
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             _tell_torch(False)
         return recorder
+
+
+def _make_room(recorder: _core.Recorder, memory: bool) -> BesideTorchProfiler:
+    """Let torch.profiler start, at the cost of what needs hooks in threads: memory and Triton's ranges."""
+
+    def release() -> None:
+        if memory:
+            say_once("torch.profiler starts: hotspan goes on without memory")
+        recorder.release_memory()
+
+    return BesideTorchProfiler(before=release, after=lambda: None)
 
 
 def _tell_torch(recording: bool) -> None:

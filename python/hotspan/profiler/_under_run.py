@@ -11,11 +11,11 @@ def lend() -> None:
     """Let a profile have what only one can record."""
     agent = sys.modules.get("hotspan._agent")
     if agent is not None:
-        agent.lend()
+        agent.lend("hotspan", operators=True)
 
 
 def take_back(meanwhile: _core.Trace | None) -> None:
     """Go on with the whole recording, which gets what the profile recorded."""
     agent = sys.modules.get("hotspan._agent")
     if agent is not None:
-        agent.take_back(meanwhile)
+        agent.take_back("hotspan", meanwhile)

@@ -7,7 +7,7 @@ use crate::agent::Source;
 use crate::process_tree::resident_bytes;
 use crate::{clock, process_memory};
 
-/// Memory that the process holds in RAM. Nothing is kept open between two looks: see `appended_file`.
+/// Memory that the process holds in RAM. Nothing is kept open between two looks: see `spool`.
 #[derive(Debug)]
 pub(super) struct Resident;
 

@@ -3,7 +3,6 @@
 //! What was appended survives the death of the program. The agent never holds the program up: when the disk is full or the
 //! folder is gone it stops writing, says so once, and the program goes on.
 
-mod appended_file;
 mod budget;
 mod device;
 mod lifetime;
@@ -21,13 +20,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hotspan_store::TraceBuilder;
-use hotspan_store::file::{FileError, Writer};
+use hotspan_store::file::FileError;
 
 use crate::clock::{self, UnixNanos};
 use crate::locks::lock;
 use crate::own_threads;
+use crate::spool::Spool;
 
-use appended_file::AppendedFile;
 use budget::Budget;
 pub use device::Device;
 use lifetime::Lifetime;
@@ -150,14 +149,12 @@ impl Agent {
         let process = std::process::id();
         // A process keeps its number over `exec`, and numbers are used again: the moment tells files apart.
         let path = folder.join(format!("{process}-{}.hotspan", clock::unix_now().0));
-        let file = AppendedFile::create(&path)?;
+        let spool = Spool::create_new(&path).map_err(io::Error::other)?;
         let shared = Arc::new(Shared::default());
         let worker = Arc::clone(&shared);
         let status = plan.status.then(|| path.with_extension("status"));
-        let thread = std::thread::Builder::new().name("hotspan".to_owned()).spawn(move || {
-            block_signals();
-            let _own = own_threads::enter();
-            let written = worker.record(file, plan, status.as_deref());
+        let thread = own_threads::spawn("hotspan", move || {
+            let written = worker.record(spool, plan, status.as_deref());
             if written.is_err() {
                 worker.give_up();
             }
@@ -228,11 +225,10 @@ impl Agent {
 }
 
 impl Shared {
-    fn record(&self, file: AppendedFile, plan: Plan, status: Option<&Path>) -> Result<(), FileError> {
+    fn record(&self, mut spool: Spool, plan: Plan, status: Option<&Path>) -> Result<(), FileError> {
         let mut builder = TraceBuilder::new();
         builder.clock.base_unix = Some(0);
         "hotspan run".clone_into(&mut builder.source.format);
-        let mut writer = Writer::create(file)?;
         let mut budget = Budget::new(plan.budget);
         let mut due = Instant::now();
         let (mut round, mut written) = (0_u32, 0_u64);
@@ -260,7 +256,7 @@ impl Shared {
                 budget.look(&sources);
                 sources.into_iter().for_each(|(source, _)| source.finish(&mut builder));
                 budget.describe(&mut builder);
-                return writer.finish(&mut builder).map(drop);
+                return spool.finish(&mut builder);
             }
             for (source, told) in &mut sources {
                 if *told != turn {
@@ -288,7 +284,7 @@ impl Shared {
             state.sources = sources;
             drop(state);
             if writes {
-                writer.append(&mut builder)?;
+                spool.append(&mut builder)?;
             }
         }
     }
@@ -299,16 +295,6 @@ impl Shared {
         let mut nowhere = TraceBuilder::new();
         nowhere.clock.base_unix = Some(0);
         sources.into_iter().for_each(|(source, _)| source.finish(&mut nowhere));
-    }
-}
-
-/// The program's signals are the program's.
-fn block_signals() {
-    // SAFETY: a zeroed set is a valid one, which is filled before it is used; only the mask of this thread changes.
-    unsafe {
-        let mut all = std::mem::zeroed::<libc::sigset_t>();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
     }
 }
 

@@ -85,6 +85,12 @@ impl Operators {
         });
     }
 
+    /// Whether a session runs.
+    #[must_use]
+    pub fn is_recording(&self) -> bool {
+        self.with(|state| state.stream.session().is_some())
+    }
+
     /// Says whether the program is in the range to record; this holds at once.
     pub fn toggle(&self, record: bool) {
         self.with(|state| {

@@ -175,10 +175,7 @@ impl BufferDecoder {
             refused: AtomicU64::new(0),
         });
         let worker = Arc::clone(&decoder);
-        let thread = std::thread::Builder::new().name("hotspan-device".to_owned()).spawn(move || {
-            let _own = own_threads::enter();
-            worker.read_until_closed();
-        })?;
+        let thread = own_threads::spawn("hotspan-device", move || worker.read_until_closed())?;
         *lock(&RUNNING) = Some(Arc::clone(&decoder));
         Ok((decoder, thread))
     }

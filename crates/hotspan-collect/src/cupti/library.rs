@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use crate::cupti::CuptiError;
 use crate::cupti::abi::{CuptiResult, Functions};
 use crate::dynamic_library::{open_library, symbol};
+use crate::memory_map::{MappedRange, own_memory_map};
 
 /// CUPTI of CUDA 11.8, the oldest whose records begin like today's.
 const OLDEST_VERSION: u32 = 18;
@@ -136,12 +137,11 @@ fn holder() -> Option<&'static str> {
 
 /// The files of loaded libraries whose names begin like this.
 pub(crate) fn loaded_libraries(prefix: &str) -> Vec<String> {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut paths: Vec<String> = Vec::new();
-    for path in maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..])) {
-        let name = Path::new(path).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        if name.starts_with(prefix) && !paths.iter().any(|earlier| earlier == path) {
-            paths.push(path.to_owned());
+    for MappedRange { path, .. } in own_memory_map().into_iter().filter(MappedRange::is_file) {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if name.starts_with(prefix) && !paths.contains(&path) {
+            paths.push(path);
         }
     }
     paths

@@ -188,10 +188,7 @@ impl Sampler {
     pub(crate) fn start() -> Option<Self> {
         let shared = Arc::new(Shared::default());
         let told = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("hotspan-nvml".to_owned()).spawn(move || {
-            let _own = own_threads::enter();
-            told.sample();
-        });
+        let thread = own_threads::spawn("hotspan-nvml", move || told.sample());
         thread.ok().map(|_| Self { shared, process: std::process::id() })
     }
 

@@ -1,118 +1,57 @@
 //! One mapped library: its file, its unwind tables and its functions.
 
 use std::cell::OnceCell;
-use std::fs::File;
 use std::ops::{Deref, Range};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, Module};
+use memmap2::Mmap;
 
-use super::elf::{Elf, Place};
 use super::symbols::{Symbols, later};
-
-/// The content of a file, mapped, or copied where there is no file.
-#[derive(Debug)]
-pub(crate) enum Content {
-    Mapped(*const u8, usize),
-    Copied(Vec<u8>),
-}
-
-impl Deref for Content {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            // SAFETY: the mapping lives as long as this value. Libraries are replaced, not rewritten; whoever truncates
-            // one under a running program ends the program with or without us.
-            Self::Mapped(address, length) => unsafe { std::slice::from_raw_parts(*address, *length) },
-            Self::Copied(bytes) => bytes,
-        }
-    }
-}
-
-impl Drop for Content {
-    fn drop(&mut self) {
-        if let Self::Mapped(address, length) = *self {
-            // SAFETY: exactly what was mapped, and nobody can refer to it any more.
-            unsafe { libc::munmap(address.cast_mut().cast(), length) };
-        }
-    }
-}
-
-impl Content {
-    /// Maps a file; with a number, only the file that has it.
-    pub(super) fn map(path: &str, inode: Option<u64>) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        let about = file.metadata().ok()?;
-        // Another file took the place of the one that is loaded.
-        if inode.is_some_and(|inode| inode != about.ino()) || about.len() == 0 || !about.is_file() {
-            return None;
-        }
-        let length = usize::try_from(about.len()).ok()?;
-        // SAFETY: a private read-only mapping of an open file.
-        let address = unsafe {
-            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
-        };
-        (address != libc::MAP_FAILED).then_some(Self::Mapped(address.cast(), length))
-    }
-}
-
-impl Default for Content {
-    fn default() -> Self {
-        Self::Copied(Vec::new())
-    }
-}
+use crate::elf::{Elf, Section};
+use crate::mapped_file::{copied, map};
+use crate::memory_map::MappedRange;
 
 /// A piece of a file that keeps the whole alive.
 #[derive(Default)]
-pub(crate) struct Piece(Rc<Content>, Range<usize>);
+pub(crate) struct Piece(Option<Rc<Mmap>>, Range<usize>);
 
 impl Deref for Piece {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.0.get(self.1.clone()).unwrap_or_default()
+        self.0.as_ref().and_then(|content| content.get(self.1.clone())).unwrap_or_default()
     }
-}
-
-/// Where a library's code is mapped, as the system tells.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Mapping {
-    pub(crate) range: Range<usize>,
-    pub(crate) offset: u64,
-    pub(crate) inode: u64,
-    pub(crate) path: String,
 }
 
 /// A library in memory.
 pub(crate) struct Library {
-    pub(crate) mapping: Mapping,
+    pub(crate) mapping: MappedRange,
     /// The file, with its folder: that tells which package a library came with.
     pub(crate) path: Arc<str>,
-    content: Option<Rc<Content>>,
+    content: Option<Rc<Mmap>>,
     /// What to add to an address in the file to have it in memory.
     bias: u64,
     symbols: OnceCell<Symbols>,
     /// Whether reading those would take long.
     are_many: OnceCell<bool>,
     /// The index of its unwind tables and the tables.
-    tables: Option<(Place, Place)>,
+    tables: Option<(Section, Section)>,
 }
 
 impl Library {
     /// Opens what is mapped there. A library that cannot be read still has a name.
-    pub(crate) fn open(mapping: Mapping) -> Self {
+    pub(crate) fn open(mapping: MappedRange) -> Self {
         let content = if mapping.path == "[vdso]" {
-            super::memory::bytes(mapping.range.start, mapping.range.len()).map(Content::Copied)
+            let length = mapping.range.end - mapping.range.start;
+            super::memory::bytes(mapping.range.start as usize, length as usize).as_deref().and_then(copied)
         } else {
-            Content::map(&mapping.path, Some(mapping.inode))
+            map(&mapping.path, Some(mapping.inode))
         };
         let bias = content.as_ref().and_then(|content| {
             let address = Elf::parse(content)?.address_of(mapping.offset)?;
-            Some((mapping.range.start as u64).wrapping_sub(address))
+            Some(mapping.range.start.wrapping_sub(address))
         });
         let path = mapping.path.as_str().into();
         let content = content.filter(|_| bias.is_some()).map(Rc::new);
@@ -140,8 +79,7 @@ impl Library {
 
     /// Up to 7 bytes of code that end at an address in memory, when unwind tables cover them.
     pub(crate) fn code_before(&self, address: u64) -> Option<&[u8]> {
-        let offset =
-            address.checked_sub(self.mapping.range.start as u64)?.checked_add(self.mapping.offset)?;
+        let offset = address.checked_sub(self.mapping.range.start)?.checked_add(self.mapping.offset)?;
         let end = usize::try_from(offset).ok()?;
         let code = self.content.as_ref()?.get(end.checked_sub(7)?..end)?;
         (self.tables.is_some() && self.is_covered(address.wrapping_sub(1))).then_some(code)
@@ -151,22 +89,21 @@ impl Library {
     pub(crate) fn module(&self) -> Option<Module<Piece>> {
         let content = self.content.as_ref()?;
         let elf = Elf::parse(content)?;
-        let piece = |range: Range<usize>| Piece(Rc::clone(content), range);
+        let piece = |range: Range<usize>| Piece(Some(Rc::clone(content)), range);
         let [text, got, frames, index] =
             [".text", ".got", ".eh_frame", ".eh_frame_hdr"].map(|name| elf.section(name));
         let info = ExplicitModuleSectionInfo {
             base_svma: 0,
-            text_svma: text.as_ref().map(|place| place.address.clone()),
-            text: text.map(|place| piece(place.file)),
-            got_svma: got.map(|place| place.address),
-            eh_frame_svma: frames.as_ref().map(|place| place.address.clone()),
-            eh_frame: frames.map(|place| piece(place.file)),
-            eh_frame_hdr_svma: index.as_ref().map(|place| place.address.clone()),
-            eh_frame_hdr: index.map(|place| piece(place.file)),
+            text_svma: text.as_ref().map(|section| section.address.clone()),
+            text: text.map(|section| piece(section.file)),
+            got_svma: got.map(|section| section.address),
+            eh_frame_svma: frames.as_ref().map(|section| section.address.clone()),
+            eh_frame: frames.map(|section| piece(section.file)),
+            eh_frame_hdr_svma: index.as_ref().map(|section| section.address.clone()),
+            eh_frame_hdr: index.map(|section| piece(section.file)),
             ..ExplicitModuleSectionInfo::default()
         };
-        let range = self.mapping.range.start as u64..self.mapping.range.end as u64;
-        Some(Module::new(self.path.to_string(), range, self.bias, info))
+        Some(Module::new(self.path.to_string(), self.mapping.range.clone(), self.bias, info))
     }
 
     /// The readable name of the function at an address in memory; of a library with many functions, where that can wait,
@@ -182,7 +119,7 @@ impl Library {
 }
 
 /// Looks an address up in the sorted index of unwind tables; `None` when index or table are of an unusual form.
-fn covers(content: &[u8], index: &Place, frames: &Place, address: u64) -> Option<bool> {
+fn covers(content: &[u8], index: &Section, frames: &Section, address: u64) -> Option<bool> {
     let (header, table) = content.get(index.file.clone())?.split_at_checked(12)?;
     // Relative 32-bit numbers, as every linker writes them.
     if header[..4] != [1, 0x1b, 3, 0x3b] {

@@ -14,12 +14,11 @@
 //!
 //! A timer on each thread's own processor time ([`timer`]) signals that thread; the [`handler`] copies registers, stack and
 //! Python frames into one of the [`slots`]. The [`collector`] thread follows the copies by the unwind tables of
-//! libraries ([`unwind`], [`guess`], [`library`], [`elf`], [`symbols`], [`names`]), reads code objects ([`python`]), and merges both ([`merge`],
+//! libraries ([`unwind`], [`guess`], [`library`], [`symbols`], [`names`]), reads code objects ([`python`]), and merges both ([`merge`],
 //! [`resolve`]). Threads that do not run are looked at from outside ([`threads`], [`syscalls`]). [`recorder`] starts and
 //! stops; [`rows`] holds what was gathered until it becomes a trace.
 
 mod collector;
-mod elf;
 mod error;
 #[cfg(target_arch = "x86_64")]
 mod guess;

@@ -1,16 +1,14 @@
 //! A recording from start to stop: owns the collector thread and what it gathers.
 
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use hotspan_store::TraceBuilder;
-use hotspan_store::file::Writer;
 
 use super::SampleError;
 use super::collector::Collector;
@@ -22,9 +20,8 @@ use super::rows::{AddedSpan, Rows};
 use super::slots;
 use super::timer::monotonic;
 use crate::clock::{ClockStart, Ticks};
-
-/// How often what was gathered goes to the spool.
-const SPOOL_EVERY: Duration = Duration::from_secs(1);
+use crate::own_threads;
+use crate::spool::Spool;
 
 /// What the recorder and its collector thread share.
 pub(crate) struct Shared {
@@ -34,16 +31,10 @@ pub(crate) struct Shared {
     /// When it was told to stop.
     stop: Mutex<Option<i64>>,
     stopped: Condvar,
-    spool: Mutex<Option<Spool>>,
+    spool: Mutex<Option<(Spool, TraceBuilder)>>,
     clock: ClockStart,
     process: u32,
     spent: AtomicI64,
-}
-
-struct Spool {
-    writer: Writer<File>,
-    builder: TraceBuilder,
-    last: Instant,
 }
 
 impl fmt::Debug for Shared {
@@ -85,15 +76,13 @@ impl Shared {
     /// Writes what was gathered to the spool, when there is one and it is time.
     pub(crate) fn spool(&self, mut rows: MutexGuard<'_, Rows>) {
         let mut spool = self.spool.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(spool) = spool.as_mut() else { return };
-        if spool.last.elapsed() < SPOOL_EVERY {
+        let Some((spool, builder)) = spool.as_mut().filter(|(spool, builder)| spool.is_due(builder)) else {
             return;
-        }
-        spool.last = Instant::now();
-        self.drain(&mut rows, &mut spool.builder);
+        };
+        self.drain(&mut rows, builder);
         drop(rows);
-        // A full disk ends the file where it is; the writer gives up by itself and the program goes on.
-        let _ = spool.writer.append(&mut spool.builder);
+        // The program goes on without; the end tells.
+        let _ = spool.append(builder);
     }
 }
 
@@ -153,10 +142,9 @@ impl Recorder {
         stop_after_fork();
         let spool = match path {
             Some(path) => {
-                let writer = Writer::create(File::create(path)?)?;
                 let mut builder = TraceBuilder::new();
                 describe(&mut builder, options);
-                Some(Spool { writer, builder, last: Instant::now() })
+                Some((Spool::create(path)?, builder))
             }
             None => None,
         };
@@ -175,17 +163,13 @@ impl Recorder {
         handler::GENERATION.store(generation, Ordering::Release);
         let ready = Arc::new(std::sync::Barrier::new(2));
         let theirs = (Arc::clone(&shared), Arc::clone(&ready));
-        // A thread inherits the signals that its maker blocks: all of them, so that none of the program's comes here.
-        let blocked = block_signals();
-        let collector = thread::Builder::new().name("hotspan-sampler".into()).spawn(move || {
+        let collector = own_threads::spawn("hotspan-sampler", move || {
             let (shared, ready) = theirs;
             let mut collector = Collector::new(shared, options, signal, generation);
             collector.begin();
             ready.wait();
             collector.run();
-        });
-        restore_signals(&blocked);
-        let collector = collector?;
+        })?;
         ready.wait();
         let spool_path = path.map(Path::to_owned);
         Ok(Self { shared: Some(shared), collector: Some(collector), spool_path, options })
@@ -225,10 +209,10 @@ impl Recorder {
         let Some(shared) = self.end() else { return Ok(Stopped { builder, spool: None }) };
         let spent = Duration::from_nanos(shared.spent.load(Ordering::Acquire).unsigned_abs());
         let spool = shared.spool.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Spool { writer, builder: mut grown, .. }) = spool {
+        if let Some((spool, mut grown)) = spool {
             shared.drain(&mut shared.rows(), &mut grown);
             cost(&mut grown, spent);
-            writer.finish(&mut grown)?;
+            spool.finish(&mut grown)?;
             return Ok(Stopped { builder, spool: self.spool_path.take() });
         }
         shared.drain(&mut shared.rows(), &mut builder);
@@ -300,22 +284,6 @@ fn find_interpreter() -> Result<(), SampleError> {
     Ok(())
 }
 
-fn block_signals() -> libc::sigset_t {
-    // SAFETY: both sets are filled in before they are used.
-    unsafe {
-        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
-            (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        before
-    }
-}
-
-fn restore_signals(before: &libc::sigset_t) {
-    // SAFETY: a set that was in force before.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(before), ptr::null_mut()) };
-}
-
 /// A forked child has neither the collector thread nor timers; it must know that nothing records.
 fn stop_after_fork() {
     extern "C" fn in_child() {
@@ -332,6 +300,9 @@ fn stop_after_fork() {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+    use std::time::Instant;
+
     use hotspan_store::{SampleState, Trace};
 
     use super::super::options::Rate;

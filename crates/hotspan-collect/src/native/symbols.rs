@@ -2,10 +2,11 @@
 //! left for later: a frame then has the address for a name, and [`FunctionNames`] finds the name when the program has ended.
 
 use hashbrown::HashMap;
+use memmap2::Mmap;
 
-use super::elf::{self, Elf, Function};
-use super::library::Content;
 use super::names::readable;
+use crate::elf::{self, Elf, Function};
+use crate::mapped_file::map;
 
 /// A library with more symbols than this can wait: the C library has three thousand, torch half a million.
 const MANY: usize = 20_000;
@@ -49,7 +50,7 @@ pub(crate) fn nameless(library: &str) -> String {
 /// Finds the names that were left for later, on the machine that recorded them.
 #[derive(Debug, Default)]
 pub struct FunctionNames {
-    libraries: HashMap<String, Option<(Content, Symbols)>>,
+    libraries: HashMap<String, Option<(Mmap, Symbols)>>,
 }
 
 impl FunctionNames {
@@ -57,7 +58,7 @@ impl FunctionNames {
     pub fn find(&mut self, library: &str, frame: &str) -> Option<String> {
         let address = u64::from_str_radix(frame.strip_prefix("0x")?, 16).ok()?;
         let opened = self.libraries.entry_ref(library).or_insert_with(|| {
-            let content = Content::map(library, None)?;
+            let content = map(library, None)?;
             let symbols = Symbols::of(&content);
             Some((content, symbols))
         });

@@ -12,8 +12,9 @@ use hashbrown::HashSet;
 
 #[cfg(target_arch = "x86_64")]
 use super::guess;
-use super::library::{Library, Mapping, Piece};
+use super::library::{Library, Piece};
 use super::slots::Registers;
+use crate::memory_map::{MappedRange, own_memory_map};
 
 /// How long code that belongs to no file is believed to stay so: the list of mappings takes a millisecond to read.
 const STRANGE_FOR: Duration = Duration::from_secs(5);
@@ -68,8 +69,9 @@ impl Unwinder {
     /// Reads anew what is mapped.
     fn reload(&mut self) {
         self.asked = true;
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        let mappings: Vec<Mapping> = maps.lines().filter_map(code_mapping).collect();
+        let is_library =
+            |mapped: &MappedRange| mapped.is_code && (mapped.is_file() || mapped.path == "[vdso]");
+        let mappings: Vec<MappedRange> = own_memory_map().into_iter().filter(is_library).collect();
         if mappings.iter().eq(self.libraries.iter().map(|library| &library.mapping)) {
             return;
         }
@@ -89,13 +91,12 @@ impl Unwinder {
             kept.push(library);
         }
         for gone in known {
-            self.machine.remove_module(gone.mapping.range.start as u64);
+            self.machine.remove_module(gone.mapping.range.start);
         }
         self.libraries = kept;
     }
 
     fn find(&self, address: u64) -> Option<&Library> {
-        let address = usize::try_from(address).ok()?;
         let after = self.libraries.partition_point(|library| library.mapping.range.start <= address);
         self.libraries.get(after.checked_sub(1)?).filter(|library| library.mapping.range.contains(&address))
     }
@@ -108,7 +109,7 @@ impl Unwinder {
 
     /// Whether an address is in the same library as another.
     pub(crate) fn is_same_library(&self, address: u64, other: u64) -> bool {
-        self.find(address).is_some_and(|library| library.mapping.range.contains(&(other as usize)))
+        self.find(address).is_some_and(|library| library.mapping.range.contains(&other))
     }
 
     /// Follows a stack.
@@ -179,25 +180,6 @@ fn page(address: u64) -> u64 {
     address >> 12
 }
 
-/// A line of the list of mappings, when it is code of a file.
-fn code_mapping(line: &str) -> Option<Mapping> {
-    let mut fields = line.splitn(6, ' ');
-    let (range, rights, offset, _device, inode) =
-        (fields.next()?, fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-    let path = fields.next()?.trim();
-    if !rights.contains('x') || !(path.starts_with('/') || path == "[vdso]") {
-        return None;
-    }
-    let (start, end) = range.split_once('-')?;
-    let hex = |text: &str| usize::from_str_radix(text, 16).ok();
-    Some(Mapping {
-        range: hex(start)?..hex(end)?,
-        offset: u64::from_str_radix(offset, 16).ok()?,
-        inode: inode.parse().ok()?,
-        path: path.to_owned(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,15 +193,5 @@ mod tests {
         assert!(library.contains("/libc.so"), "{library}");
         assert!(function.unwrap().contains("malloc"));
         assert!(unwinder.function(16, false).is_none());
-    }
-
-    #[test]
-    fn reads_lines_of_maps() {
-        let line = "7f00-7fff r-xp 00001000 08:01 1234                    /usr/lib/a b.so";
-        let mapping = code_mapping(line).unwrap();
-        assert_eq!((mapping.range, mapping.offset, mapping.inode), (0x7f00..0x7fff, 0x1000, 1234));
-        assert_eq!(mapping.path, "/usr/lib/a b.so");
-        assert!(code_mapping("7f00-7fff r--p 0 08:01 1 /usr/lib/a.so").is_none());
-        assert!(code_mapping("7f00-7fff r-xp 0 00:00 0").is_none());
     }
 }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use super::elf;
 use super::error::SamplerError;
-use super::maps::{Mapping, mapped_files, seen_from_here};
+use super::maps::{LoadedFile, mapped_files, seen_from_here};
 use super::memory::ProcessMemory;
 use crate::cpython::{Address, Memory, Offsets};
+use crate::elf::Elf;
+use crate::mapped_file::map;
 use crate::process_tree::ProcessNumber;
 
 /// A version of Python 3.
@@ -55,23 +56,20 @@ impl Interpreter {
         }
         for mapping in candidates(&mappings) {
             let path = seen_from_here(process, &mapping.path);
-            let Ok(found) = elf::symbols(&path, &["_PyRuntime", "Py_Version", "PyCode_Type"]) else {
-                continue;
-            };
-            let address = |symbol: elf::Symbol| {
-                if symbol.absolute { Address(symbol.offset) } else { mapping.base.plus(symbol.offset) }
-            };
-            let [Some(runtime), version, code_type] = found[..] else { continue };
-            let runtime = address(runtime);
+            let Some(content) = map(&path, None) else { continue };
+            let Some(elf) = Elf::parse(&content) else { continue };
+            let names = ["_PyRuntime", "Py_Version", "PyCode_Type"];
+            let [runtime, version, code_type] =
+                elf.symbols_at(mapping.base.0, names).map(|found| found.map(Address));
+            let Some(runtime) = runtime else { continue };
             let version = match version {
-                Some(symbol) => Some(exact_version(memory.word(address(symbol))?)),
+                Some(address) => Some(exact_version(memory.word(address)?)),
                 None => named_version(&mappings),
             };
             let Some(version) = version else { continue };
             let offsets = Offsets::of(version.minor, runtime, &memory)?
                 .ok_or_else(|| SamplerError::UnknownVersion { process, version: version.to_string() })?;
-            let (file, code_type) = (mapping.path.clone(), code_type.map(address));
-            return Ok(Self { version, file, runtime, offsets, code_type });
+            return Ok(Self { version, file: mapping.path.clone(), runtime, offsets, code_type });
         }
         let reason = "no file mapped in it has the symbol _PyRuntime".to_owned();
         Err(SamplerError::NotPython { process, reason })
@@ -79,10 +77,10 @@ impl Interpreter {
 }
 
 /// The files that may hold the interpreter, likely ones first. A library comes before the program, which may be anything.
-fn candidates(mappings: &[Mapping]) -> impl Iterator<Item = &Mapping> {
-    let library = |mapping: &&Mapping| file_name(&mapping.path).starts_with("libpython3");
+fn candidates(mappings: &[LoadedFile]) -> impl Iterator<Item = &LoadedFile> {
+    let library = |mapping: &&LoadedFile| file_name(&mapping.path).starts_with("libpython3");
     let first = mappings.first();
-    let program = move |mapping: &&Mapping| {
+    let program = move |mapping: &&LoadedFile| {
         !library(mapping)
             && (file_name(&mapping.path).contains("python")
                 || first.is_some_and(|first| first.path == mapping.path))
@@ -100,7 +98,7 @@ fn exact_version(hex: u64) -> PythonVersion {
 }
 
 /// Before 3.11 only names tell the version: of the library, the program, or the folder of the standard library.
-fn named_version(mappings: &[Mapping]) -> Option<PythonVersion> {
+fn named_version(mappings: &[LoadedFile]) -> Option<PythonVersion> {
     mappings.iter().find_map(|mapping| {
         let (_, after) = mapping.path.split_once("python3.")?;
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();
@@ -115,7 +113,7 @@ mod tests {
     #[test]
     fn versions_are_told_by_number_or_name() {
         assert_eq!(exact_version(0x030b_07f0).to_string(), "3.11.7");
-        let mapping = |path: &str| Mapping { base: Address(0), path: path.to_owned() };
+        let mapping = |path: &str| LoadedFile { base: Address(0), path: path.to_owned() };
         let named = named_version(&[mapping("/bin/x"), mapping("/usr/lib/python3.10/lib-dynload/a.so")]);
         assert_eq!(named.map(|version| version.to_string()).as_deref(), Some("3.10"));
         assert_eq!(named_version(&[mapping("/bin/sh")]), None);

@@ -5,7 +5,6 @@
 //! variables of a frame. Which functions cost the most is for the analyses to say.
 
 mod code;
-mod elf;
 mod error;
 mod family;
 mod interpreter;

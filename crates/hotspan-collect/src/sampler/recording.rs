@@ -3,11 +3,10 @@
 //! With a spool the rows go to a file as they come, so that memory does not grow and a crash leaves what there was.
 
 use std::fmt;
-use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hotspan_store::file::{FileError, Writer};
+use hotspan_store::file::FileError;
 use hotspan_store::{Clock, Loss, Losses, Timestamp, Trace, TraceBuilder};
 
 use super::ThreadSample;
@@ -17,10 +16,8 @@ use super::reader::ProcessReader;
 use super::schedule::Schedule;
 use super::target::{Moment, Target};
 use crate::process_tree::ProcessNumber;
+use crate::spool::Spool;
 
-/// How often rows go to the spool, and how many may wait for it.
-const SPOOL_EVERY: Duration = Duration::from_secs(1);
-const SPOOL_ROWS: u64 = 1 << 16;
 /// After so many failures in a row a process is looked at anew: it may have become another program.
 const PATIENCE: u32 = 20;
 /// Children become another program all the time, right after they are made.
@@ -56,9 +53,6 @@ pub struct Totals {
     pub active: u64,
 }
 
-/// The file that grows with the recording.
-type Spool = Writer<File>;
-
 /// A recording in progress.
 pub struct Recording {
     options: SampleOptions,
@@ -67,7 +61,6 @@ pub struct Recording {
     family: Option<Family>,
     builder: TraceBuilder,
     spool: Option<Spool>,
-    spooled: (Instant, u64),
     schedule: Schedule,
     started: Instant,
     unix: i64,
@@ -126,7 +119,6 @@ impl Recording {
             family: options.subprocesses.then(|| Family::of(root)),
             builder: TraceBuilder::new(),
             spool: None,
-            spooled: (now, 0),
             schedule: Schedule::every(options.period),
             started: now,
             unix,
@@ -157,8 +149,7 @@ impl Recording {
     /// # Errors
     /// When the file exists already or cannot be written.
     pub fn spool_to(&mut self, path: &Path) -> Result<(), FileError> {
-        let file = File::create_new(path)?;
-        self.spool = Some(Writer::create(file)?);
+        self.spool = Some(Spool::create_new(path)?);
         Ok(())
     }
 
@@ -204,7 +195,10 @@ impl Recording {
         // Several processes count as one look.
         self.totals.gil_held = self.totals.gil_held.min(held + 1);
         self.totals.active = self.totals.active.min(active + 1);
-        self.write_to_spool(now);
+        if let Some(spool) = self.spool.as_mut().filter(|spool| spool.is_due(&self.builder)) {
+            // The program goes on without; the end tells.
+            let _ = spool.append(&mut self.builder);
+        }
         !self.targets.is_empty() || self.family.as_ref().is_some_and(Family::is_alive)
     }
 
@@ -278,16 +272,6 @@ impl Recording {
         let unseen = family.take_unseen();
         if unseen > 0 {
             self.builder.losses.add_many(Loss::UnseenProcesses, unseen, None);
-        }
-    }
-
-    fn write_to_spool(&mut self, now: Instant) {
-        let Some(spool) = &mut self.spool else { return };
-        let (last, samples) = self.spooled;
-        if now.saturating_duration_since(last) >= SPOOL_EVERY || self.totals.samples - samples >= SPOOL_ROWS {
-            self.spooled = (now, self.totals.samples);
-            // A full disk ends the file where it is: the writer gives up, and says so at the end.
-            let _ = spool.append(&mut self.builder);
         }
     }
 

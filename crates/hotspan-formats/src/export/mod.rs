@@ -49,7 +49,6 @@ pub static EXPORTERS: &[&dyn Exporter] = &[
     &lprof::Lprof,
     &mprof::Mprof,
     &memory_plot::MemorySvg,
-    &memory_plot::MemoryPng,
     &flamegraph::FLAMEGRAPH,
     &collapsed::COLLAPSED,
     &speedscope::Speedscope,

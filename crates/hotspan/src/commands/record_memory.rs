@@ -8,7 +8,7 @@ use hotspan_analyze::Model;
 use hotspan_collect::launch;
 use hotspan_collect::process_memory::{self, Options};
 use hotspan_formats::export::{chrome, hotspan, memory_plot, mprof};
-use hotspan_formats::{Exporter, save};
+use hotspan_formats::{Exporter, save, uncompressed};
 
 use crate::error::CommandError;
 use crate::present;
@@ -21,7 +21,7 @@ const SHORTEST_INTERVAL: f64 = 0.001;
 /// How memory is recorded.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct MemoryArguments {
-    /// Record memory over time instead: of the program and its children; -o .svg or .png is a plot, .dat is mprof's, .json a Chrome
+    /// Record memory over time instead: of the program and its children; -o .svg is a plot, .dat is mprof's, .json a Chrome
     /// trace, anything else a .hotspan trace
     #[arg(long, requires = "command", conflicts_with_all = ["format", "rate", "threads", "gil", "idle"])]
     pub(crate) memory: bool,
@@ -55,12 +55,13 @@ pub(crate) fn run(
         children: !arguments.no_children,
         proportional: arguments.pss,
     };
+    let exporter = exporter(output)?;
     let started = |source| CommandError::Start { program: program.to_string_lossy().into_owned(), source };
     let recording = process_memory::run(program, rest, options).map_err(started)?;
     let status = recording.status;
     let rounds = recording.rounds;
     let model = Model::new(recording.builder.finish());
-    save(&model, exporter(output), output)?;
+    save(&model, exporter, output)?;
     let memory = model.process_memory();
     say(present::text(&memory.report()).trim_end());
     let peak = memory
@@ -73,15 +74,18 @@ pub(crate) fn run(
     }
 }
 
-/// The format that a name asks for; what comes after the last dot but a compression.
-fn exporter(path: &Path) -> &'static dyn Exporter {
+/// The format that a name stands for; what comes after the last dot but a compression.
+fn exporter(path: &Path) -> Result<&'static dyn Exporter, CommandError> {
     let name = path.to_string_lossy();
-    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    match name.rsplit('.').next() {
+    Ok(match uncompressed(&name).rsplit('.').next() {
         Some("svg") => &memory_plot::MemorySvg,
-        Some("png") => &memory_plot::MemoryPng,
+        Some("png") => {
+            let message =
+                "plots are written as SVG, which browsers and editors open: let the name end in .svg";
+            return Err(CommandError::Usage(message.to_owned()));
+        }
         Some("dat") => &mprof::Mprof,
         Some("json") => &chrome::Chrome,
         _ => &hotspan::Hotspan,
-    }
+    })
 }

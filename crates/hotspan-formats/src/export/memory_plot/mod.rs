@@ -1,8 +1,5 @@
-//! A plot of the memory of processes over time: their sum, and a line for each of the largest. What is drawn is decided here,
-//! how, by [`svg`] and [`png`].
+//! A plot of the memory of processes over time: their sum, and a line for each of the largest. [`svg`] writes it.
 
-mod font;
-mod png;
 mod svg;
 
 use std::io::{self, Write};
@@ -11,13 +8,11 @@ use hotspan_analyze::Model;
 use hotspan_analyze::process_memory::ProcessMemory;
 use hotspan_store::{Bytes, Timestamp};
 
+use self::svg::{Anchor, Colour, Drawing};
 use super::Exporter;
 
-/// The exporter of plots that scale.
+/// The exporter of plots.
 pub struct MemorySvg;
-
-/// The exporter of plots as pictures.
-pub struct MemoryPng;
 
 impl Exporter for MemorySvg {
     fn name(&self) -> &'static str {
@@ -29,64 +24,10 @@ impl Exporter for MemorySvg {
     }
 
     fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
-        output.write_all(svg::draw(&shapes(model)).as_bytes())
+        let command = model.metadata().value("command");
+        let title = command.as_ref().and_then(|value| value.as_str()).unwrap_or("Memory over time");
+        output.write_all(Plot::of(model.process_memory()).draw(title).as_bytes())
     }
-}
-
-impl Exporter for MemoryPng {
-    fn name(&self) -> &'static str {
-        "memory-png"
-    }
-
-    fn help(&self) -> &'static str {
-        "the same plot as a picture"
-    }
-
-    fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
-        png::draw(&shapes(model), output)
-    }
-}
-
-/// Where a text is about its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Anchor {
-    Start,
-    Middle,
-    End,
-}
-
-/// A red, a green and a blue byte.
-type Colour = u32;
-
-/// What a plot is made of, in units of which it is [`WIDTH`] wide and [`HEIGHT`] high.
-#[derive(Debug)]
-enum Shape {
-    /// Lines from point to point, and what they are.
-    Lines {
-        points: Vec<(f64, f64)>,
-        colour: Colour,
-        width: f64,
-        label: String,
-    },
-    Dot {
-        x: f64,
-        y: f64,
-        colour: Colour,
-    },
-    /// A text on a base line, or rotated to read upwards.
-    Text {
-        x: f64,
-        y: f64,
-        anchor: Anchor,
-        upwards: bool,
-        text: String,
-    },
-}
-
-fn shapes(model: &Model) -> Vec<Shape> {
-    let command = model.metadata().value("command");
-    let title = command.as_ref().and_then(|value| value.as_str()).unwrap_or("Memory over time");
-    Plot::of(model.process_memory()).shapes(title)
 }
 
 const WIDTH: f64 = 960.0;
@@ -126,67 +67,60 @@ impl<'a> Plot<'a> {
         HEIGHT - BOTTOM - (bytes.0 as f64 / MEBIBYTE / self.top) * (HEIGHT - TOP - BOTTOM)
     }
 
-    fn shapes(&self, title: &str) -> Vec<Shape> {
-        let mut shapes = vec![text(LEFT, 22.0, Anchor::Start, title)];
-        self.axes(&mut shapes);
+    fn draw(&self, title: &str) -> String {
+        let mut drawing = Drawing::new(WIDTH, HEIGHT);
+        drawing.text(LEFT, 22.0, Anchor::Start, title);
+        self.axes(&mut drawing);
         let mut processes: Vec<_> = self.memory.processes.iter().collect();
         processes.sort_by_key(|process| std::cmp::Reverse(process.peak()));
         if processes.len() > 1 {
             for (process, colour) in processes.iter().zip(COLOURS) {
                 let label = format!("{} {}: peak {}", process.pid, process.name, process.peak());
-                shapes.push(self.curve(&process.points, colour, 1.2, label));
+                drawing.lines(&self.curve(&process.points), colour, 1.2, Some(&label));
             }
         }
-        shapes.push(self.curve(&self.memory.total, BLACK, 1.8, "all processes".to_owned()));
-        legend(&mut shapes, &processes.iter().map(|process| process.name.as_str()).collect::<Vec<_>>());
+        drawing.lines(&self.curve(&self.memory.total), BLACK, 1.8, Some("all processes"));
+        legend(&mut drawing, &processes.iter().map(|process| process.name.as_str()).collect::<Vec<_>>());
         if let Some((time, bytes)) = self.memory.peak {
             let (x, y) = (self.x(time), self.y(bytes));
             let anchor = if x > WIDTH * 0.7 { Anchor::End } else { Anchor::Start };
-            shapes.push(Shape::Dot { x, y, colour: COLOURS[3] });
-            let said = format!("peak {bytes} at {:.2} s", time.0 as f64 / 1e9);
-            shapes.push(text(x, y - 8.0, anchor, &said));
+            drawing.dot(x, y, COLOURS[3]);
+            drawing.text(x, y - 8.0, anchor, &format!("peak {bytes} at {:.2} s", time.0 as f64 / 1e9));
         }
-        shapes
+        drawing.finish()
     }
 
-    fn axes(&self, shapes: &mut Vec<Shape>) {
+    fn axes(&self, drawing: &mut Drawing) {
         let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
         for value in ticks(self.top) {
             let y = self.y(Bytes((value * MEBIBYTE) as i64));
-            shapes.push(line(vec![(LEFT, y), (right, y)], GREY, 1.0));
-            shapes.push(text(LEFT - 6.0, y + 4.0, Anchor::End, &short(value)));
+            drawing.lines(&[(LEFT, y), (right, y)], GREY, 1.0, None);
+            drawing.text(LEFT - 6.0, y + 4.0, Anchor::End, &short(value));
         }
         for value in ticks(self.end) {
             let x = self.x(Timestamp((value * 1e9) as i64));
-            shapes.push(line(vec![(x, bottom), (x, bottom + 5.0)], BLACK, 1.0));
-            shapes.push(text(x, bottom + 18.0, Anchor::Middle, &short(value)));
+            drawing.lines(&[(x, bottom), (x, bottom + 5.0)], BLACK, 1.0, None);
+            drawing.text(x, bottom + 18.0, Anchor::Middle, &short(value));
         }
-        shapes.push(line(vec![(LEFT, TOP), (LEFT, bottom), (right, bottom)], BLACK, 1.0));
-        shapes.push(text(LEFT.midpoint(right), HEIGHT - 12.0, Anchor::Middle, "time (s)"));
-        shapes.push(Shape::Text {
-            x: 16.0,
-            y: TOP.midpoint(bottom),
-            anchor: Anchor::Middle,
-            upwards: true,
-            text: "resident memory (MiB)".to_owned(),
-        });
+        drawing.lines(&[(LEFT, TOP), (LEFT, bottom), (right, bottom)], BLACK, 1.0, None);
+        drawing.text(LEFT.midpoint(right), HEIGHT - 12.0, Anchor::Middle, "time (s)");
+        drawing.text_upwards(16.0, TOP.midpoint(bottom), "resident memory (MiB)");
     }
 
-    fn curve(&self, points: &[(Timestamp, Bytes)], colour: Colour, width: f64, label: String) -> Shape {
+    fn curve(&self, points: &[(Timestamp, Bytes)]) -> Vec<(f64, f64)> {
         let per_point = points.len().div_ceil(MOST_POINTS).max(1);
         let largest = |group: &[(Timestamp, Bytes)]| group.iter().max_by_key(|&&(_, bytes)| bytes).copied();
         let points = points.chunks(per_point).filter_map(largest);
-        let points = points.map(|(time, bytes)| (self.x(time), self.y(bytes))).collect();
-        Shape::Lines { points, colour, width, label }
+        points.map(|(time, bytes)| (self.x(time), self.y(bytes))).collect()
     }
 }
 
-fn legend(shapes: &mut Vec<Shape>, names: &[&str]) {
+fn legend(drawing: &mut Drawing, names: &[&str]) {
     let mut x = LEFT;
     let mut entry = |colour: Colour, name: &str| {
         let name: String = name.chars().take(16).collect();
-        shapes.push(line(vec![(x, 38.0), (x + 14.0, 38.0)], colour, 2.0));
-        shapes.push(text(x + 18.0, 42.0, Anchor::Start, &name));
+        drawing.lines(&[(x, 38.0), (x + 14.0, 38.0)], colour, 2.0, None);
+        drawing.text(x + 18.0, 42.0, Anchor::Start, &name);
         x += 30.0 + 7.5 * name.chars().count() as f64;
     };
     entry(BLACK, "all processes");
@@ -198,14 +132,6 @@ fn legend(shapes: &mut Vec<Shape>, names: &[&str]) {
             entry(WHITE, &format!("and {} more", names.len() - MOST_PROCESSES));
         }
     }
-}
-
-fn line(points: Vec<(f64, f64)>, colour: Colour, width: f64) -> Shape {
-    Shape::Lines { points, colour, width, label: String::new() }
-}
-
-fn text(x: f64, y: f64, anchor: Anchor, text: &str) -> Shape {
-    Shape::Text { x, y, anchor, upwards: false, text: text.to_owned() }
 }
 
 const MEBIBYTE: f64 = 1_048_576.0;

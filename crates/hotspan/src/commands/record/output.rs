@@ -7,7 +7,7 @@ use hotspan_analyze::Model;
 use hotspan_analyze::{ShowOptions, TreeOptions, call_tree};
 use hotspan_formats::export::collapsed::Collapsed;
 use hotspan_formats::export::flamegraph::Flamegraph;
-use hotspan_formats::{EXPORTERS, ExportError, Exporter, save};
+use hotspan_formats::{EXPORTERS, ExportError, Exporter, save, uncompressed};
 use hotspan_store::Losses;
 
 use super::Arguments;
@@ -56,7 +56,7 @@ fn listed(name: &str) -> Option<&'static dyn Exporter> {
 
 pub(super) fn format_of(output: Option<&Path>) -> Format {
     let name = output.map(|path| path.display().to_string()).unwrap_or_default();
-    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    let name = uncompressed(&name);
     match name.rsplit('.').next() {
         Some("hotspan") => Format::Hotspan,
         Some("txt" | "folded" | "collapsed" | "raw") => Format::Collapsed,

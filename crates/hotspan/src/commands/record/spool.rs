@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hotspan_collect::sampler::Recording;
-use hotspan_formats::ExportError;
+use hotspan_formats::{ExportError, uncompressed};
 use hotspan_store::file::FileError;
 
 use super::Arguments;
@@ -89,7 +89,8 @@ impl Spool {
 
 /// Whether a file of that name is not to be compressed.
 fn is_plain(path: &Path) -> bool {
-    !path.extension().is_some_and(|ending| ending == "gz" || ending == "zst")
+    let name = path.to_string_lossy();
+    uncompressed(&name) == name
 }
 
 fn failed(path: PathBuf, error: FileError) -> CommandError {

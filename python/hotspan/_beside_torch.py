@@ -1,0 +1,56 @@
+"""torch.profiler beside hotspan: it starts only where nobody else has devices, or hooks in its threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+# What torch.profiler and the emitters of ranges call first, by names of its module; and those that end.
+_STARTS = ("_prepare_profiler", "_enable_profiler")
+_KINDS = ("profile", "emit_nvtx", "emit_itt")
+
+
+class BesideTorchProfiler:
+    """Until it is removed, calls ``before`` when torch.profiler starts, and ``after`` when it has ended."""
+
+    def __init__(self, before: Callable[[], None], after: Callable[[], None]) -> None:
+        from torch.autograd import profiler
+
+        self._before, self._after = before, after
+        self._has_started = False
+        self._originals: list[tuple[Any, str, Any]] = []
+        for name in _STARTS:
+            self._replace(profiler, name, self._starting)
+        for kind in _KINDS:
+            self._replace(getattr(profiler, kind, None), "__exit__", self._ending)
+
+    def remove(self) -> None:
+        """Leave torch.profiler as it was."""
+        for owner, name, original in self._originals:
+            setattr(owner, name, original)
+        self._originals = []
+
+    def _replace(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name, None)
+        if original is not None:
+            self._originals.append((owner, name, original))
+            setattr(owner, name, wrap(original))
+
+    def _starting(self, start: Callable[..., Any]) -> Callable[..., Any]:
+        def make_room_and_start(*arguments: Any, **options: Any) -> Any:
+            self._before()
+            self._has_started = True
+            return start(*arguments, **options)
+
+        return make_room_and_start
+
+    def _ending(self, leave: Callable[..., Any]) -> Callable[..., Any]:
+        def leave_and_tell(*arguments: Any) -> Any:
+            try:
+                return leave(*arguments)
+            finally:
+                if self._has_started:
+                    self._has_started = False
+                    self._after()
+
+        return leave_and_tell
