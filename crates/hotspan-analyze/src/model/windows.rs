@@ -3,6 +3,7 @@
 use hotspan_store::{Side, Timestamp};
 
 use super::Model;
+use super::steps::Step;
 use crate::intervals::Interval;
 
 /// A step as the host and as the devices see it.
@@ -29,7 +30,7 @@ pub(super) fn recording(model: &Model) -> Interval {
         return hull(counted.map(|span| Interval::new(spans.time(span), spans.end(span))));
     }
     let worked = model.device_work().iter().filter_map(|device| device.busy.hull());
-    hull(marks.iter().map(|step| step.interval()).chain(worked))
+    hull(marks.iter().map(Step::interval).chain(worked))
 }
 
 fn hull(intervals: impl Iterator<Item = Interval>) -> Interval {

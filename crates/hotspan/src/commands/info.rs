@@ -33,13 +33,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     let result = files::for_each(&arguments.files, |path, model, position| {
         let summary = model.summary();
         if arguments.json {
-            objects.push(as_json(path, model, &summary));
+            objects.push(as_json(path, model, summary));
             return Ok(());
         }
         if !position.first {
             writeln!(output)?;
         }
-        print(path, model, &summary, output)
+        print(path, model, summary, output)
     });
     if arguments.json {
         writeln!(output, "{:#}", Value::Array(objects))?;
