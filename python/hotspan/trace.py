@@ -125,21 +125,31 @@ class Trace:
         """Compare this trace with a later one, by op, function, line, kernel, shape or module."""
         return diff(self._core, after._core, by)
 
+    def report(
+        self, name: str, *, sort: str | None = None, limit: int | None = None, wide: bool = False
+    ) -> dict[str, list[Row]]:
+        """Return the tables of a report that the dashboard or ``hotspan stats`` shows; times in nanoseconds.
+
+        ``sort`` is a column, largest first; ``limit`` is the most rows of a table, 0 for all; ``wide`` adds columns.
+        An unknown ``name`` or ``sort`` raises a ``ValueError`` that lists the valid ones.
+        """
+        return dict(_core.report_tables(self._core, name, sort, limit, wide))
+
     def kernels(self) -> list[Kernel]:
         """Return device work by name, most time first."""
         return [Kernel(*row) for row in self._core.kernels()]
 
     def copies(self) -> list[Row]:
         """Return copies and fills by kind and memory, most time first; times in nanoseconds."""
-        return _core.copy_rows(self._core)
+        return self.report("copies")["copies"]
 
     def streams(self) -> list[Row]:
         """Return what each stream of each device did; times in nanoseconds."""
-        return _core.stream_rows(self._core)
+        return self.report("streams")["streams"]
 
     def step_breakdown(self) -> dict[str, list[Row]]:
         """Return where each step's nanoseconds go, on ``devices`` and on the ``host``; the parts add up exactly."""
-        return dict(_core.step_tables(self._core))
+        return self.report("steps")
 
     def idle(self) -> list[Row]:
         """Return every gap of every device with its main cause, longest first; times in nanoseconds."""
@@ -147,7 +157,7 @@ class Trace:
 
     def gpu(self, limit: int = 0) -> dict[str, list[Row]]:
         """Return what ``hotspan gpu`` prints: tables by name, ``limit`` rows of each; empty without device work."""
-        return dict(_core.gpu_tables(self._core, limit))
+        return self.report("gpu", limit=limit)
 
     def memory_timeline(self) -> list[MemoryTimeline]:
         """Return each device's memory over time, its peak, and who held it. Needs ``profile_memory=True``."""

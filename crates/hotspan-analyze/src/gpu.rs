@@ -5,16 +5,15 @@ use hotspan_store::Trace;
 use crate::device_work::DeviceWork;
 use crate::events::Events;
 use crate::host_activity::HostActivity;
-use crate::idle::{self, DeviceIdle, idle_of};
+use crate::idle::{DeviceIdle, idle_of};
 use crate::intervals::Interval;
 use crate::launch_calls::LaunchCalls;
-use crate::launch_statistics::{LaunchStatistics, launch_statistics, launch_table};
+use crate::launch_statistics::{LaunchStatistics, launch_statistics};
 use crate::nesting::Nesting;
-use crate::report::Table;
 use crate::roofline::{Roofline, roofline};
 use crate::steps::recording;
-use crate::streams::{StreamRow, stream_table, streams_of};
-use crate::utilisation::{Utilisation, communication_table, time_table, utilisation, utilisation_table};
+use crate::streams::{StreamRow, streams_of};
+use crate::utilisation::{Utilisation, utilisation};
 
 /// The device time of a trace.
 #[derive(Clone, Debug)]
@@ -54,29 +53,4 @@ pub fn gpu(trace: &Trace) -> Option<Gpu> {
         roofline: roofline(trace, &devices, &events, &nesting),
         devices: used,
     })
-}
-
-impl Gpu {
-    /// The tables, with the name that programs call each by; `limit` rows of those that are long, 0 for all.
-    #[must_use]
-    pub fn report(&self, trace: &Trace, limit: usize) -> Vec<(&'static str, Table)> {
-        let mut tables = vec![
-            ("devices", utilisation_table(&self.devices)),
-            ("time", time_table(&self.devices)),
-            ("communication", communication_table(&self.devices)),
-            ("idle", idle::causes(&self.idle)),
-            ("culprits", idle::culprits(trace, &self.idle)),
-            ("gaps", idle::gaps(trace, &self.idle, limit)),
-            ("launches", launch_table(&self.launches)),
-            ("streams", stream_table(&self.streams, self.window)),
-            ("flops_utilisation", self.roofline.utilisation_table()),
-            ("roofline", self.roofline.table()),
-        ];
-        let long = ["culprits", "gaps", "roofline"];
-        for (_, table) in tables.iter_mut().filter(|(name, _)| limit > 0 && long.contains(name)) {
-            table.rows.truncate(limit);
-        }
-        tables.retain(|(_, table)| !table.rows.is_empty());
-        tables
-    }
 }

@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::error::CollectError;
+use crate::error::{CollectError, from_sort};
 use crate::trace::PyTrace;
 
 pub(crate) fn from_calls(error: &CallsError) -> PyErr {
@@ -191,5 +191,5 @@ pub(crate) fn function_text(
         let restrictions: Vec<_> = restrictions.iter().map(|text| Restriction::parse(text)).collect();
         Ok(functions.text(&Heading::default(), &restrictions))
     })
-    .map_err(|error: hotspan_analyze::functions::OrderError| PyValueError::new_err(error.to_string()))
+    .map_err(|error| from_sort(&error))
 }

@@ -7,10 +7,10 @@ mod parts;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use hotspan::torch_table::time_text;
 use hotspan_analyze::averages::{DeviceKind, RecordScope};
 use hotspan_analyze::events::Role;
 use hotspan_analyze::flops::shapes::shapes_of_json;
-use hotspan_analyze::table::time_text;
 use hotspan_analyze::{FunctionEvent, FunctionEvents};
 use hotspan_store::{Ident, SpanId};
 use pyo3::prelude::*;

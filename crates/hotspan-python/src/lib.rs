@@ -5,7 +5,6 @@ mod agent;
 mod averages;
 mod calls;
 mod collect;
-mod device_tables;
 mod diff;
 mod enter;
 mod error;
@@ -15,6 +14,7 @@ mod function_events;
 mod json;
 mod lines;
 mod native;
+mod reports;
 mod spans;
 mod tensors;
 mod trace;
@@ -34,8 +34,6 @@ mod _core {
     #[pymodule_export]
     use crate::collect::{PyRecorder, clock_now, cupti_library, load_torch_hooks, warm_up_device};
     #[pymodule_export]
-    use crate::device_tables::{copy_rows, gpu_tables, idle_gaps, step_tables, stream_rows};
-    #[pymodule_export]
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
@@ -51,6 +49,8 @@ mod _core {
     use crate::lines::reports::{line_rows, line_text, memory_text, resident_memory, write_lprof};
     #[pymodule_export]
     use crate::native::{PyNativeSampler, sample_stacks};
+    #[pymodule_export]
+    use crate::reports::{idle_gaps, report_tables};
     #[pymodule_export]
     use crate::spans::PySpans;
     #[pymodule_export]

@@ -5,7 +5,6 @@ use hotspan_analyze::process_memory::process_memory;
 use hotspan_store::Trace;
 
 use crate::api::{Curve, CurveLine};
-use crate::reports::unit;
 
 /// As many as a wide screen has pixels.
 const POINTS: usize = 2000;
@@ -18,7 +17,7 @@ pub(crate) fn curves(trace: &Trace) -> Vec<Curve> {
         let lines = series.lines.into_iter();
         curves.push(Curve {
             title: series.title,
-            unit: unit(series.unit).to_owned(),
+            unit: series.unit.name().to_owned(),
             times: series.times.iter().map(|time| time.0).collect(),
             lines: lines
                 .map(|line| CurveLine { key: line.key, title: line.title, values: line.values })

@@ -3,7 +3,7 @@
 use hotspan_analyze::intervals::Interval;
 use hotspan_analyze::memory_events::{MemoryEvents, peak_table};
 use hotspan_analyze::process_memory::process_memory;
-use hotspan_analyze::{Table, memory_timeline};
+use hotspan_analyze::{DeviceTimeline, memory_timeline};
 use hotspan_store::Trace;
 
 use crate::api::Page;
@@ -16,10 +16,8 @@ const RECORD: &str = "with hotspan.profiler.profile(profile_memory=True) as prof
 pub(crate) fn memory(trace: &Trace, window: Option<Interval>) -> Page {
     let devices = memory_timeline(trace);
     let events = MemoryEvents::of(trace, window);
-    let mut tables: Vec<(String, Table)> = vec![("peak".to_owned(), peak_table(&devices))];
-    tables.extend(devices.iter().map(|device| (device.device.name(), device.report())));
-    tables.push(("statistics".to_owned(), events.statistics_table()));
-    tables.push(("events".to_owned(), events.events_table()));
-    tables.push(("processes".to_owned(), process_memory(trace).report()));
+    let mut tables = vec![peak_table(&devices)];
+    tables.extend(devices.iter().map(DeviceTimeline::report));
+    tables.extend([events.statistics_table(), events.events_table(), process_memory(trace).report()]);
     page(tables, RECORD)
 }

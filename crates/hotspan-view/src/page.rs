@@ -18,7 +18,7 @@ use crate::curves::curves;
 use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwich, tree};
 use crate::memory::memory;
-use crate::reports::{REPORTS, shortened};
+use crate::reports::{report_page, shortened};
 use crate::several::{WAYS, compare_page, ranks_page};
 use crate::source::source;
 use crate::timeline::Timeline;
@@ -126,9 +126,9 @@ fn run(id: usize, path: &Path, trace: &Trace) -> Run {
 }
 
 fn of_trace(answers: &mut Answers, run: &str, trace: &Trace) {
-    for report in REPORTS {
-        let page = shortened(report.page(trace), MOST_ROWS);
-        answers.add(format!("{run}/table/{}", report.name), &page);
+    for report in hotspan_analyze::reports() {
+        let page = shortened(report_page(report, trace), MOST_ROWS);
+        answers.add(format!("{run}/table/{}", report.id), &page);
     }
     answers.add(format!("{run}/advice"), &findings(trace));
     answers.add(format!("{run}/curves"), &curves(trace));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::Query;
 use axum::http::StatusCode;
+use hotspan_analyze::Report;
 use hotspan_analyze::intervals::Interval;
 use hotspan_analyze::ranks::RankSummary;
 use hotspan_analyze::within::{within, within_table};
@@ -20,7 +21,7 @@ use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwich};
 use crate::memory::memory;
 use crate::opened::{Answer, Opened, json};
-use crate::reports::{Report, table_data};
+use crate::reports::{report_page, table_data};
 use crate::server::Shared;
 use crate::several::{compare_page, ranks_page};
 use crate::source::source;
@@ -77,7 +78,7 @@ fn of_run(opened: &Opened, parts: &[&str], parameters: &Parameters) -> Answer {
         ["table", name] => {
             let report = Report::named(name)
                 .ok_or_else(|| Refusal::not_found(format!("There is no table {name}.")))?;
-            opened.answer(name, || json(&report.page(trace)))
+            opened.answer(name, || json(&report_page(report, trace)))
         }
         ["advice"] => opened.answer("advice", || json(&findings(trace))),
         ["curves"] => opened.answer("curves", || json(&curves(trace))),

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 use clap::Parser;
 
 pub use error::CommandError;
-pub use present::advice_text;
+pub use present::{advice_text, torch_table};
 pub use source_text::read_source;
 
 /// Runs the command line `arguments`, the program's own name first, and returns the exit code.

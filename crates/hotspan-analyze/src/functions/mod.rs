@@ -10,9 +10,7 @@ mod text;
 use hashbrown::HashMap;
 use hotspan_store::{Duration, Trace};
 
-use crate::report::{Cell, Column, Table};
-
-pub use order::{Order, OrderError, Restriction};
+pub use order::{Order, Restriction};
 pub use text::Heading;
 
 /// What tells functions apart.
@@ -177,45 +175,5 @@ impl Functions {
                 .add_callers(&function, row.callers.into_iter().map(|(caller, sums)| (strip(caller), sums)));
         }
         stripped
-    }
-
-    /// The table; times are pstats' tottime and cumtime.
-    #[must_use]
-    pub fn report(&self) -> Table {
-        let mut table = Table::new("Functions");
-        let rows = || self.rows.iter();
-        let per = |time: Duration, count: i64| {
-            if count > 0 { Cell::Duration(Duration(time.0 / count)) } else { Cell::Missing }
-        };
-        table.add_column(
-            Column::count("ncalls", "ncalls"),
-            rows().map(|row| Cell::Count(row.sums.calls.max(0) as u64)),
-        );
-        table.add_column(
-            Column::count("pcalls", "pcalls"),
-            rows().map(|row| Cell::Count(row.sums.primitive.max(0) as u64)),
-        );
-        table.add_column(
-            Column::duration("tottime", "tottime"),
-            rows().map(|row| Cell::Duration(row.sums.own)),
-        );
-        let percall = |row: &FunctionRow| per(row.sums.own, row.sums.calls);
-        table.add_column(Column::duration("tottime_percall", "percall"), rows().map(percall));
-        table.add_column(
-            Column::duration("cumtime", "cumtime"),
-            rows().map(|row| Cell::Duration(row.sums.total)),
-        );
-        let percall = |row: &FunctionRow| per(row.sums.total, row.sums.primitive);
-        table.add_column(Column::duration("cumtime_percall", "percall"), rows().map(percall));
-        table.add_column(Column::text("file", "file"), rows().map(|row| Cell::text(&row.function.file)));
-        table.add_column(
-            Column::count("line", "line"),
-            rows().map(|row| Cell::Count(u64::from(row.function.line))),
-        );
-        table.add_column(
-            Column::text("function", "function"),
-            rows().map(|row| Cell::text(&row.function.name)),
-        );
-        table
     }
 }

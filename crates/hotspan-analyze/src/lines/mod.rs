@@ -9,8 +9,6 @@ mod number;
 use hashbrown::HashMap;
 use hotspan_store::{Duration, FrameId, LineRow, Trace};
 
-use crate::report::{Cell, Column, Table};
-
 pub use layout::{LineReportOptions, line_report, memory_report};
 
 /// One function and its lines.
@@ -66,45 +64,4 @@ pub fn line_functions(trace: &Trace) -> Vec<LineFunction> {
         function.lines.sort_by_key(|row| row.line);
     }
     functions
-}
-
-/// All lines as one table, for programs to read.
-#[must_use]
-pub fn line_table(trace: &Trace) -> Table {
-    let functions = line_functions(trace);
-    let has_memory = functions.iter().any(LineFunction::has_memory);
-    let mut table = Table::new("Lines");
-    table.columns = vec![
-        Column::text("file", "File"),
-        Column::text("function", "Function"),
-        Column::count("first_line", "First Line"),
-        Column::count("line", "Line #"),
-        Column::count("hits", if has_memory { "Occurrences" } else { "Hits" }),
-    ];
-    table.columns.extend(if has_memory {
-        [Column::bytes("memory", "Mem usage"), Column::bytes("increment", "Increment")].to_vec()
-    } else {
-        let per_hit = Column::duration("per_hit", "Per Hit");
-        [Column::duration("time", "Time"), per_hit, Column::percent("share", "% Time")].to_vec()
-    });
-    for function in &functions {
-        let total = function.time();
-        for row in &function.lines {
-            let mut cells = vec![
-                Cell::text(&function.file),
-                Cell::text(&function.name),
-                Cell::Count(u64::from(function.first_line)),
-                Cell::Count(u64::from(row.line)),
-                Cell::Count(row.hits.unsigned_abs()),
-            ];
-            cells.extend(if has_memory {
-                vec![Cell::Bytes(row.memory), Cell::Bytes(row.increment)]
-            } else {
-                let per_hit = Duration(row.time.0 / row.hits.max(1));
-                vec![Cell::Duration(row.time), Cell::Duration(per_hit), Cell::share(row.time, total)]
-            });
-            table.add_row(cells);
-        }
-    }
-    table
 }

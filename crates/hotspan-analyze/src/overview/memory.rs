@@ -7,49 +7,42 @@ use hotspan_store::{Bytes, Duration, Ident, SampleRow, Timestamp, Trace};
 use crate::memory_timeline::memory_timeline;
 use crate::overview::hot::program_line;
 use crate::overview::imports::imported;
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::{Schema, unless_empty};
 
 /// How many of those who hold memory are named.
 const HOLDERS: usize = 3;
 
 pub(super) fn memory(trace: &Trace) -> Option<Table> {
-    let mut table = Table::new("Memory at its peak");
-    table.columns = vec![
-        Column::text("what", "What"),
-        Column::bytes("bytes", "Bytes"),
-        Column::duration("after", "After"),
-        Column::text("holder", "Held by, or grown in"),
-    ];
+    let named = |holders: Vec<(&str, Bytes)>| {
+        holders.iter().map(|(name, bytes)| format!("{name} ({bytes})")).collect::<Vec<_>>().join(", ")
+    };
+    let mut rows: Vec<(String, Bytes, Duration, String)> = Vec::new();
     for peak in process_peaks(trace) {
-        let what = Cell::Text(format!("process {}", peak.process));
-        let grown = peak.grown.iter().take(HOLDERS).map(|(what, bytes)| format!("{what} ({bytes})"));
-        let grown = grown.collect::<Vec<_>>().join(", ");
-        let grown = if grown.is_empty() { Cell::Missing } else { Cell::Text(grown) };
-        table.add_row(vec![what, Cell::Bytes(peak.bytes), Cell::Duration(peak.after), grown]);
+        let grown = peak.grown.iter().take(HOLDERS).map(|(what, bytes)| (what.as_str(), *bytes));
+        rows.push((format!("process {}", peak.process), peak.bytes, peak.after, named(grown.collect())));
     }
     for timeline in memory_timeline(trace) {
-        let holders: Vec<String> = timeline
-            .holders
-            .iter()
-            .take(HOLDERS)
-            .map(|holder| {
-                let operator = if holder.operator.is_empty() { "no operator" } else { &holder.operator };
-                format!("{operator} ({})", holder.bytes)
-            })
-            .collect();
-        let device = if timeline.device.kind == 0 {
-            "CPU tensors".to_owned()
-        } else {
-            format!("device {}", timeline.device.index)
+        let device = match timeline.device.kind {
+            0 => "CPU tensors".to_owned(),
+            _ => format!("device {}", timeline.device.index),
         };
-        table.add_row(vec![
-            Cell::Text(device),
-            Cell::Bytes(timeline.peak),
-            Cell::Duration(Duration(timeline.peak_time.0)),
-            if holders.is_empty() { Cell::Missing } else { Cell::Text(holders.join(", ")) },
-        ]);
+        let holders = timeline.holders.iter().take(HOLDERS);
+        let holders =
+            holders.map(|holder| (unless_empty(&holder.operator).unwrap_or("no operator"), holder.bytes));
+        rows.push((device, timeline.peak, Duration(timeline.peak_time.0), named(holders.collect())));
     }
-    (!table.rows.is_empty()).then_some(table)
+    Schema::<(String, Bytes, Duration, String)>::new("memory", "Memory at its peak")
+        .text("what", "What", |row| &row.0)
+        .help("A process as the system counts it, or the tensors of a device.")
+        .bytes("bytes", "Bytes", |row| row.1)
+        .help("The most memory it had.")
+        .duration("after", "After", |row| row.2)
+        .help("When that was, from the start of the trace.")
+        .text("holder", "Held by, or grown in", |row| unless_empty(&row.3))
+        .help("The operators that held most of it; of a process, what the main thread ran while it grew.")
+        .table(&rows)
+        .filled()
 }
 
 /// The most a process held.

@@ -132,7 +132,7 @@ fn calls_are_distributed() {
 #[test]
 fn the_report_has_a_cell_for_every_column() {
     let report = KeyAverages::compute(&golden_step(), &GroupBy::default()).report();
-    let keys: Vec<&str> = report.columns.iter().map(|column| column.key.as_str()).collect();
+    let keys: Vec<&str> = report.columns.iter().map(|column| column.key).collect();
     assert!(keys.contains(&"self_device_time_total") && keys.contains(&"flops") && !keys.contains(&"stack"));
     assert!(report.rows.iter().all(|row| row.len() == keys.len()));
 }

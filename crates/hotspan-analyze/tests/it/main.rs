@@ -23,5 +23,4 @@ mod ranks;
 #[cfg(test)]
 mod steps;
 #[cfg(test)]
-mod tables;
 mod wall_time;

@@ -87,14 +87,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         });
         return Ok(writeln!(output, "{object:#}")?);
     }
-    let text = if arguments.format.csv {
-        present::csv(&table, &[], true)
-    } else if arguments.format.markdown {
-        present::markdown(&table)
-    } else {
-        present::text(&table)
-    };
-    output.write_all(text.as_bytes())?;
+    output.write_all(present::in_format(&table, arguments.format, &[], true).as_bytes())?;
     let hidden = result.noise_count();
     if hidden > 0 && !with_noise {
         writeln!(output, "\n{hidden} rows differ by noise only (--all shows them).")?;

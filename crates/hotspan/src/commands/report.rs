@@ -140,10 +140,8 @@ fn overview_markdown(overview: &Overview) -> String {
 }
 
 fn markdown(tables: &[Table]) -> String {
-    let section = |table: &Table| {
-        let bare = Table { title: String::new(), ..table.clone() };
-        format!("## {}\n\n{}", table.title, present::markdown(&bare))
-    };
+    let section =
+        |table: &Table| format!("## {}\n\n{}", table.title, present::markdown(&table.clone().titled("")));
     tables.iter().map(section).collect::<Vec<_>>().join("\n")
 }
 

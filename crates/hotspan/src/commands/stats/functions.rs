@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Arguments;
 use crate::error::CommandError;
 use crate::files;
-use crate::present::{self, Format};
+use crate::present;
 
 /// What is shown of functions, beside their table.
 #[derive(Debug, clap::Args)]
@@ -97,7 +97,7 @@ fn show(
         functions = functions.without_folders();
     }
     let keys = arguments.sort.as_deref().unwrap_or("cumulative");
-    functions.sort(keys).map_err(|error| CommandError::Usage(error.to_string()))?;
+    functions.sort(keys)?;
     let mut restrictions: Vec<Restriction> =
         wanted.only.iter().map(|text| Restriction::parse(text)).collect();
     let pattern = |pattern: &String| Restriction::Pattern(pattern.clone());
@@ -105,11 +105,10 @@ fn show(
     if arguments.limit > 0 {
         restrictions.push(Restriction::Count(arguments.limit));
     }
-    let Format { json, csv, markdown } = arguments.format;
-    if json || csv || markdown {
+    if !arguments.format.is_text() {
         let chosen = functions.restricted(&restrictions);
         let report = chosen.report();
-        if json {
+        if arguments.format.json {
             let mut rows = present::json_rows(&report);
             for (row, function) in rows.as_array_mut().into_iter().flatten().zip(chosen.rows()) {
                 if wanted.callers.is_some() {
@@ -120,10 +119,8 @@ fn show(
                 }
             }
             writeln!(output, "{:#}", json!([{"files": files, "rows": rows}]))?;
-        } else if csv {
-            output.write_all(present::csv(&report, &[], true).as_bytes())?;
         } else {
-            output.write_all(present::markdown(&report).as_bytes())?;
+            output.write_all(present::in_format(&report, arguments.format, &[], true).as_bytes())?;
         }
         return Ok(());
     }
