@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hotspan_analyze::Functions;
-use hotspan_analyze::functions::{Heading, Restriction};
+use hotspan_analyze::functions::Restriction;
 use hotspan_collect::calls::{CallSums, CallsError, Options, Tracer};
 use hotspan_store::{Duration, TraceBuilder};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -189,7 +189,7 @@ pub(crate) fn function_text(
         }
         functions.sort(sort)?;
         let restrictions: Vec<_> = restrictions.iter().map(|text| Restriction::parse(text)).collect();
-        Ok(functions.text(&Heading::default(), &restrictions))
+        Ok(hotspan::stats_text(&functions, &[], &restrictions))
     })
     .map_err(|error| from_sort(&error))
 }

@@ -20,6 +20,7 @@ use std::io::{self, Write};
 use clap::Parser;
 
 pub use error::CommandError;
+pub use present::pstats_text::stats_text;
 pub use present::{advice_text, torch_table};
 pub use source_text::read_source;
 

@@ -1,17 +1,14 @@
 //! Functions: how often each was called, by whom, and what it cost, as pstats counts it.
 //!
-//! `gather` reads them from calls added up, from spans of Python functions or from samples; `order` sorts and chooses; `text` is pstats'
-//! own layout. Adding up several traces and showing files without their folders is done here.
+//! `gather` reads them from calls added up, from spans of Python functions or from samples; `order` sorts and chooses. Adding up several traces and showing files without their folders is done here.
 
 mod gather;
 mod order;
-mod text;
 
 use hashbrown::HashMap;
 use hotspan_store::{Duration, Trace};
 
-pub use order::{Order, Restriction};
-pub use text::Heading;
+pub use order::Restriction;
 
 /// What tells functions apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,20 +49,12 @@ pub struct Calls {
 }
 
 impl Calls {
-    fn add(&mut self, other: Self) {
+    /// Adds other calls.
+    pub fn add(&mut self, other: Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.primitive = self.primitive.saturating_add(other.primitive);
         self.own = Duration(self.own.0.saturating_add(other.own.0));
         self.total = Duration(self.total.0.saturating_add(other.total.0));
-    }
-
-    /// Calls as pstats writes them: `7/1` when some were made from within.
-    fn count_text(&self) -> String {
-        if self.calls == self.primitive {
-            self.calls.to_string()
-        } else {
-            format!("{}/{}", self.calls, self.primitive)
-        }
     }
 }
 
@@ -85,7 +74,7 @@ pub struct FunctionRow {
 pub struct Functions {
     rows: Vec<FunctionRow>,
     places: HashMap<FunctionName, usize>,
-    order: Order,
+    order: String,
 }
 
 impl Functions {
@@ -157,7 +146,7 @@ impl Functions {
             self.add_calls(&row.function, row.sums);
             self.add_callers(&row.function, row.callers);
         }
-        self.order = Order::default();
+        self.order.clear();
     }
 
     /// The same with files by their last name. Functions that then look the same are one.

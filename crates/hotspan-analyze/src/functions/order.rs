@@ -52,22 +52,6 @@ impl Field {
     }
 }
 
-/// How functions are ordered.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Order {
-    description: String,
-}
-
-impl Order {
-    /// As pstats says it above a table.
-    pub(super) fn line(&self) -> String {
-        if self.description.is_empty() {
-            return "   Random listing order was used\n".to_owned();
-        }
-        format!("   Ordered by: {}\n", self.description)
-    }
-}
-
 /// The fields of a key or of an unambiguous beginning of one; -1, 0, 1 and 2 are pstats' old numbers.
 fn fields(key: &str) -> Option<(&'static [Field], &'static str)> {
     let key = match key {
@@ -122,12 +106,19 @@ impl Functions {
         });
         self.places =
             self.rows.iter().enumerate().map(|(place, row)| (row.function.clone(), place)).collect();
-        self.order = Order { description: descriptions.join(", ") };
+        self.order = descriptions.join(", ");
         Ok(())
     }
 
+    /// What the rows are sorted by, in words; empty when they are not.
+    #[must_use]
+    pub fn order(&self) -> &str {
+        &self.order
+    }
+
     /// The rows that pass all restrictions, and what pstats says about each that left some out.
-    pub(super) fn restrict(&self, restrictions: &[Restriction]) -> (Vec<&FunctionRow>, String) {
+    #[must_use]
+    pub fn restrict(&self, restrictions: &[Restriction]) -> (Vec<&FunctionRow>, String) {
         let mut rows: Vec<&FunctionRow> = self.rows.iter().collect();
         let mut said = String::new();
         for restriction in restrictions {

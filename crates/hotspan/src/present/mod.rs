@@ -4,6 +4,7 @@ mod advice;
 mod csv;
 mod json;
 mod markdown;
+pub(crate) mod pstats_text;
 mod report;
 mod sections;
 mod text;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use hotspan_analyze::Functions;
-use hotspan_analyze::functions::{Calls, FunctionName, Heading, Restriction};
+use hotspan_analyze::functions::{Calls, FunctionName, Restriction};
 use hotspan_formats::Importer;
 use hotspan_formats::import::prof::Prof;
 use hotspan_store::Trace;
@@ -14,6 +14,7 @@ use super::Arguments;
 use crate::error::CommandError;
 use crate::files;
 use crate::present;
+use crate::present::pstats_text::{callees_text, callers_text, stats_text};
 
 /// What is shown of functions, beside their table.
 #[derive(Debug, clap::Args)]
@@ -66,7 +67,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         Ok(())
     });
     if !names.is_empty() {
-        show(functions, names, arguments, output)?;
+        show(functions, &names, arguments, output)?;
     }
     opened
 }
@@ -78,12 +79,12 @@ pub(super) fn show_trace(
     arguments: &Arguments,
     output: &mut dyn Write,
 ) -> Result<(), CommandError> {
-    show(Functions::of(trace), vec![path.display().to_string()], arguments, output)
+    show(Functions::of(trace), &[path.display().to_string()], arguments, output)
 }
 
 fn show(
     mut functions: Functions,
-    files: Vec<String>,
+    files: &[String],
     arguments: &Arguments,
     output: &mut dyn Write,
 ) -> Result<(), CommandError> {
@@ -125,11 +126,11 @@ fn show(
         return Ok(());
     }
     let text = if wanted.callers.is_some() {
-        functions.callers_text(&restrictions)
+        callers_text(&functions, &restrictions)
     } else if wanted.callees.is_some() {
-        functions.callees_text(&restrictions)
+        callees_text(&functions, &restrictions)
     } else {
-        functions.text(&Heading { files }, &restrictions)
+        stats_text(&functions, files, &restrictions)
     };
     Ok(output.write_all(present::printable(&text).as_bytes())?)
 }
