@@ -74,7 +74,7 @@ impl Arguments {
     fn options(&self) -> ReportOptions {
         ReportOptions {
             sort: self.sort.clone(),
-            limit: (self.limit > 0).then_some(self.limit),
+            limit: Some(if self.limit == 0 { usize::MAX } else { self.limit }),
             wide: self.wide,
             stack_depth: Some(self.stack_depth),
         }
