@@ -31,6 +31,7 @@ macro_rules! reports {
 reports! {
     overview,
     operators,
+    calls,
     modules,
     kernels,
     copies,
