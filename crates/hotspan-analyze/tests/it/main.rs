@@ -21,6 +21,8 @@ mod launches;
 #[cfg(test)]
 mod ranks;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod steps;
 #[cfg(test)]
 mod wall_time;
