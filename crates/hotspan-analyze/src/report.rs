@@ -171,7 +171,7 @@ pub struct Column {
     pub unit: Unit,
     /// When it is part of the table.
     pub shown: Shown,
-    /// What rows are sorted by it under.
+    /// What `--sort` calls it; empty where rows cannot be sorted by it.
     pub sort_key: &'static str,
 }
 

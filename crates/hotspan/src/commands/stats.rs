@@ -49,7 +49,8 @@ pub(crate) struct Arguments {
     /// With --by stack: how many stack entries tell rows apart
     #[arg(long, value_name = "N", default_value_t = 5)]
     stack_depth: usize,
-    /// Add columns torch does not have: min, p50, p99, max, share of wall time, FLOP/s
+    /// Add columns that are left out by default (--columns names them); to torch's text min, p50, p99, max, share of wall time
+    /// and FLOP/s, too
     #[arg(long)]
     wide: bool,
     /// Say what the columns of the table mean, instead of showing it

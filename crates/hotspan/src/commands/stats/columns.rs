@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use hotspan_analyze::report::schema::unless_empty;
 use hotspan_analyze::{Column, Report, Schema, Shown};
 use hotspan_store::TraceBuilder;
 
@@ -23,10 +24,10 @@ pub(super) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
                 Shown::Always => "always",
                 Shown::WithValues => "with values",
                 Shown::Wide => "with --wide",
-                Shown::Never => "in torch's text",
+                Shown::Never => "only in --sort",
             })
             .help("When it is part of the table.")
-            .text("sort", "--sort", |column| column.sort_key)
+            .text("sort", "--sort", |column| unless_empty(column.sort_key))
             .help("The key that sorts by it.")
             .text("meaning", "Meaning", |column| column.help)
             .help("What it is.")
