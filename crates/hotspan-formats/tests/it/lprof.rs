@@ -1,7 +1,7 @@
 //! line_profiler's files: real ones of all pickle protocols, hostile ones, and mutations of both.
 
 use hotspan_analyze::ReportOptions;
-use hotspan_analyze::lines::{LineReportOptions, line_functions, line_report};
+use hotspan_analyze::lines::line_functions;
 use hotspan_analyze::reports::lines::line_table;
 use hotspan_formats::Exporter;
 use hotspan_formats::export::lprof::Lprof;
@@ -19,7 +19,6 @@ fn written(trace: &Trace) -> Vec<u8> {
 /// Reads content; what can be read can be shown, and survives an export.
 fn exercise(content: &[u8]) -> bool {
     let Ok(trace) = read(content) else { return false };
-    let _ = line_report(&trace, &LineReportOptions::default(), &|_| None);
     assert!(line_table(&trace, &ReportOptions::default()).is_ok());
     let first = written(&trace);
     let again = read(first.clone()).expect("the export is readable");

@@ -3,6 +3,7 @@
 mod advice;
 mod csv;
 mod json;
+pub mod line_text;
 mod markdown;
 pub(crate) mod pstats_text;
 mod report;

@@ -4,4 +4,9 @@
 #[path = "../../../hotspan-analyze/tests/it/kineto.rs"]
 mod kineto;
 #[cfg(test)]
+mod line_text;
+#[cfg(test)]
+#[path = "../../../hotspan-formats/tests/it/mutations.rs"]
+mod mutations;
+#[cfg(test)]
 mod torch_table;

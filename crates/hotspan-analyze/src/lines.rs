@@ -1,15 +1,7 @@
-//! Lines of Python: hits, time and memory of each, as line_profiler and memory_profiler lay them out.
-//!
-//! Source text comes from the caller, since nothing here reads files.
-
-mod block;
-mod layout;
-mod number;
+//! Lines of Python: hits, time and memory of each.
 
 use hashbrown::HashMap;
 use hotspan_store::{Duration, FrameId, LineRow, Trace};
-
-pub use layout::{LineReportOptions, line_report, memory_report};
 
 /// One function and its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
