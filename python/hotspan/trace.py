@@ -74,21 +74,32 @@ class Trace:
 
         return diff(self._core, after._core, by)
 
+    def report(
+        self, name: str, *, sort: str | None = None, limit: int | None = None, wide: bool = False
+    ) -> dict[str, list[Row]]:
+        """Return the tables of a report that the dashboard or ``hotspan stats`` shows; times in nanoseconds.
+
+        ``sort`` is a column, largest first; ``limit`` is the most rows of a table, 0 for all; ``wide`` adds columns.
+        An unknown ``name`` or ``sort`` raises a ``ValueError`` that lists the valid ones.
+        """
+        tables = _core.report_tables(self._core, name, sort, limit, wide)
+        return {table: rows_of(rows) for table, rows in tables}
+
     def kernels(self) -> list[Kernel]:
         """Return device work by name, most time first."""
         return [Kernel(*row) for row in self._core.kernels()]
 
     def copies(self) -> list[Row]:
         """Return copies and fills by kind and memory, most time first; rates in GB/s."""
-        return rows_of(_core.copy_rows(self._core))
+        return self.report("copies")["copies"]
 
     def streams(self) -> list[Row]:
         """Return what each stream of each device did."""
-        return rows_of(_core.stream_rows(self._core))
+        return self.report("streams")["streams"]
 
     def step_breakdown(self) -> dict[str, list[Row]]:
         """Return where each step's nanoseconds go, on ``devices`` and on the ``host``; the parts add up exactly."""
-        return _by_name(_core.step_tables(self._core))
+        return self.report("steps")
 
     def idle(self) -> list[Row]:
         """Return every gap of every device with its main cause, longest first."""
@@ -96,7 +107,7 @@ class Trace:
 
     def gpu(self, limit: int = 0) -> dict[str, list[Row]]:
         """Return what ``hotspan gpu`` prints: tables by name, ``limit`` rows of each; empty without device work."""
-        return _by_name(_core.gpu_tables(self._core, limit))
+        return self.report("gpu", limit=limit)
 
     def memory_timeline(self) -> list[MemoryTimeline]:
         """Return each device's memory over time, its peak, and who held it. Needs ``profile_memory=True``."""
@@ -218,10 +229,6 @@ class Trace:
         return (
             f"<hotspan.Trace {self.format}, {self._core.span_count} spans, {self.wall_time_ns / 1e6:.3f} ms>"
         )
-
-
-def _by_name(tables: list[tuple[str, _core._Table]]) -> dict[str, list[Row]]:
-    return {name: rows_of(table) for name, table in tables}
 
 
 def function_events(traces: list[Trace]) -> FunctionEventList:

@@ -54,6 +54,32 @@ def test_stats_prints_the_operators(hotspan_command: Command, path: Path) -> Non
         assert word in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("by", "report"), [("op", "operators"), ("kernel", "kernels"), ("stream", "streams")]
+)
+def test_columns_say_what_they_mean(hotspan_command: Command, path: Path, by: str, report: str) -> None:
+    columns = json.loads(hotspan_command("stats", "--by", by, "--columns", "--json").stdout)
+    assert all(column["meaning"].endswith(".") for column in columns)
+    sort_keys = {column["column"]: column["sort"] for column in columns}
+    done = hotspan_command("stats", path, "--by", by, "--json", "--limit", "0")
+    rows = rows_of(json.loads(done.stdout))
+    assert rows
+    assert set(rows[0]) <= set(sort_keys)
+    for key in sort_keys.values():
+        assert hotspan_command("stats", path, "--by", by, "--sort", key).returncode == 0
+    text = hotspan_command("stats", "--by", by, "--columns").stdout
+    assert all(column["meaning"] in text for column in columns)
+    (table,) = hotspan.open(path).report(report).values()
+    assert table == rows
+
+
+def test_an_unknown_report_names_the_others(path: Path) -> None:
+    with pytest.raises(ValueError, match="valid ones: overview, operators, shapes,"):
+        hotspan.open(path).report("speed")
+    with pytest.raises(ValueError, match="cannot sort by `speed`; valid keys: name, calls,"):
+        hotspan.open(path).report("kernels", sort="speed")
+
+
 def test_stats_as_json_is_what_python_says(hotspan_command: Command, path: Path) -> None:
     done = hotspan_command("stats", path, "--json")
     assert done.returncode == 0

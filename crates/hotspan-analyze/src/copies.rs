@@ -4,8 +4,6 @@ use hashbrown::HashMap;
 use hotspan_store::{Bytes, Category, Duration, StringId};
 
 use crate::model::Model;
-use crate::report::{Cell, Column, Table};
-
 /// Copies of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopyRow {
@@ -105,34 +103,6 @@ fn parse(category: Category, name: &str) -> (String, String, String) {
     };
     let kind = if category == Category::Memset { "Fill" } else { kind.trim() };
     (kind.to_owned(), from.to_owned(), to.to_owned())
-}
-
-/// How copies look.
-#[must_use]
-pub fn copy_table(copies: &[CopyRow]) -> Table {
-    let mut table = Table::new("Copies");
-    let rows = || copies.iter();
-    let text = |text: &str| if text.is_empty() { Cell::Missing } else { Cell::text(text) };
-    let bytes = |bytes: Option<Bytes>| bytes.map_or(Cell::Missing, Cell::Bytes);
-    let number = |number: Option<f64>| number.map_or(Cell::Missing, Cell::Number);
-    let total: Duration = rows().map(|row| row.total).sum();
-    table.add_column(Column::text("kind", "Kind"), rows().map(|row| Cell::text(&row.kind)));
-    table.add_column(Column::text("from", "From"), rows().map(|row| text(&row.from)));
-    table.add_column(Column::text("to", "To"), rows().map(|row| text(&row.to)));
-    table.add_column(Column::count("calls", "Calls"), rows().map(|row| Cell::Count(row.count)));
-    table.add_column(Column::duration("total", "Total"), rows().map(|row| Cell::Duration(row.total)));
-    table.add_column(Column::percent("share", "Copies %"), rows().map(|row| Cell::share(row.total, total)));
-    table.add_column(Column::bytes("bytes", "Bytes"), rows().map(|row| bytes(row.bytes)));
-    table.add_column(Column::number("rate", "GB/s"), rows().map(|row| number(row.rate())));
-    let (slowest, fastest) = (|row: &CopyRow| Some(row.rates?.0), |row: &CopyRow| Some(row.rates?.1));
-    table.add_column(Column::number("min_rate", "Min GB/s"), rows().map(|row| number(slowest(row))));
-    table.add_column(Column::number("max_rate", "Max GB/s"), rows().map(|row| number(fastest(row))));
-    let (smallest, largest) = (|row: &CopyRow| Some(row.sizes?.0), |row: &CopyRow| Some(row.sizes?.1));
-    table.add_column(Column::bytes("min_bytes", "Min Bytes"), rows().map(|row| bytes(smallest(row))));
-    table.add_column(Column::bytes("max_bytes", "Max Bytes"), rows().map(|row| bytes(largest(row))));
-    table.add_column(Column::duration("min", "Min"), rows().map(|row| Cell::Duration(row.min)));
-    table.add_column(Column::duration("max", "Max"), rows().map(|row| Cell::Duration(row.max)));
-    table
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use hashbrown::HashMap;
 use hotspan_store::{Duration, StringId};
 
 use crate::model::Model;
-use crate::report::{Cell, Column, Table};
 use crate::tensor_cores::uses_tensor_cores;
 
 /// One kernel, copy or fill by name.
@@ -107,36 +106,4 @@ pub fn kernels(model: &Model) -> Kernels {
     rows.sort_by_key(|row| std::cmp::Reverse(row.total));
     let total = rows.iter().map(|row| row.total).sum();
     Kernels { rows, total }
-}
-
-impl Kernels {
-    /// How the rows look.
-    #[must_use]
-    pub fn report(&self) -> Table {
-        let mut table = Table::new("Kernels");
-        let number = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Number);
-        let percent = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Percent);
-        let rows = || self.rows.iter();
-        table.add_column(Column::text("name", "Name"), rows().map(|row| Cell::text(&row.name)));
-        table.add_column(Column::count("calls", "Calls"), rows().map(|row| Cell::Count(row.calls)));
-        table.add_column(Column::duration("total", "Total"), rows().map(|row| Cell::Duration(row.total)));
-        let share = |row: &KernelRow| Cell::share(row.total, self.total);
-        table.add_column(Column::percent("share", "Device %"), rows().map(share));
-        table.add_column(Column::duration("mean", "Mean"), rows().map(|row| Cell::Duration(row.mean())));
-        table.add_column(Column::duration("min", "Min"), rows().map(|row| Cell::Duration(row.min)));
-        table.add_column(Column::duration("max", "Max"), rows().map(|row| Cell::Duration(row.max)));
-        if self.rows.iter().any(|row| row.blocks_per_sm.is_some()) {
-            let column = Column::number("blocks_per_sm", "Mean Blocks Per SM");
-            table.add_column(column, rows().map(|row| number(row.blocks_per_sm)));
-        }
-        if self.rows.iter().any(|row| row.occupancy.is_some()) {
-            let column = Column::percent("occupancy", "Mean Est. Achieved Occupancy");
-            table.add_column(column, rows().map(|row| percent(row.occupancy)));
-        }
-        if self.rows.iter().any(|row| row.tensor_cores) {
-            let used = |row: &KernelRow| Cell::text(if row.tensor_cores { "yes" } else { "no" });
-            table.add_column(Column::text("tensor_cores", "Tensor Cores"), rows().map(used));
-        }
-        table
-    }
 }

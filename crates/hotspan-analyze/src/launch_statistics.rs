@@ -9,7 +9,6 @@ use crate::averages::Distribution;
 use crate::model::Model;
 use crate::model::device_work::{DeviceId, DeviceWork, Work};
 use crate::model::runtime_calls::CallKind;
-use crate::report::{Cell, Column, Table};
 
 /// The launches of one device.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,40 +105,4 @@ fn of_device(model: &Model, device: &DeviceWork) -> LaunchStatistics {
     statistics.call_time = Distribution::of(&mut times);
     statistics.delay = Distribution::of(&mut delays);
     statistics
-}
-
-/// How launches look.
-#[must_use]
-pub fn launch_table(statistics: &[LaunchStatistics]) -> Table {
-    let mut table = Table::new("Launches");
-    let rows = || statistics.iter();
-    let mean = |total: Duration, count: u64| match i64::try_from(count) {
-        Ok(count @ 1..) => Cell::Duration(Duration(total.0 / count)),
-        _ => Cell::Missing,
-    };
-    let share = |part: u64, whole: u64| {
-        if whole == 0 { Cell::Missing } else { Cell::Percent(part as f64 * 100.0 / whole as f64) }
-    };
-    let text = |row: &LaunchStatistics| Cell::Text(row.device.to_string());
-    table.add_column(Column::text("device", "Device"), rows().map(text));
-    table.add_column(Column::count("work", "Work"), rows().map(|row| Cell::Count(row.work)));
-    table.add_column(Column::count("calls", "Calls"), rows().map(|row| Cell::Count(row.calls)));
-    table.add_column(Column::count("graphs", "Graphs"), rows().map(|row| Cell::Count(row.graphs)));
-    table.add_column(Column::count("graph_work", "In graphs"), rows().map(|row| Cell::Count(row.graph_work)));
-    let unlaunched = |row: &LaunchStatistics| Cell::Count(row.work - row.launched);
-    table.add_column(Column::count("unlaunched", "No call known"), rows().map(unlaunched));
-    let mean_call = |row: &LaunchStatistics| mean(row.call_total, row.calls);
-    table.add_column(Column::duration("call_mean", "Mean call"), rows().map(mean_call));
-    let of = |value: fn(&LaunchStatistics) -> Duration| rows().map(move |row| Cell::Duration(value(row)));
-    table.add_column(Column::duration("call_p99", "p99 call"), of(|row| row.call_time.p99));
-    let mean_delay = |row: &LaunchStatistics| mean(row.delay_total, row.calls);
-    table.add_column(Column::duration("delay_mean", "Mean delay"), rows().map(mean_delay));
-    table.add_column(Column::duration("delay_p50", "p50 delay"), of(|row| row.delay.p50));
-    table.add_column(Column::duration("delay_p99", "p99 delay"), of(|row| row.delay.p99));
-    table.add_column(Column::duration("delay_max", "Max delay"), of(|row| row.delay.max));
-    table.add_column(Column::count("short", "Shorter than call"), rows().map(|row| Cell::Count(row.short)));
-    let short = |row: &LaunchStatistics| share(row.short, row.kernel_calls);
-    table.add_column(Column::percent("short_share", "Shorter %"), rows().map(short));
-    table.add_column(Column::duration("short_excess", "Excess"), of(|row| row.short_excess));
-    table
 }

@@ -1,7 +1,8 @@
 //! Analyses: pure functions from a [`Model`] of a trace to a typed result.
 //!
-//! Nothing here reads a file, a clock or the environment, and nothing prints: an analysis returns numbers with their
-//! units, and `report()` says how they look as a [`Table`] that presenters turn into text, JSON, CSV or Markdown.
+//! Nothing here reads a file, a clock or the environment, and nothing prints: an analysis returns numbers with their units. How they
+//! look is declared once, column by column, in a [`report::schema::Schema`]; presenters turn its [`Table`] into text, JSON, CSV or
+//! Markdown. [`mod@reports`] lists those that have a name.
 //!
 //! | module | answers |
 //! |---|---|
@@ -20,7 +21,6 @@
 //! | [`mod@source_lines`] | processor, device and memory by line of source |
 //! | [`averages`] | torch's `key_averages()` |
 //! | [`function_events`] | torch's `events()` |
-//! | [`table()`] | torch's `.table()`, as text |
 //! | [`mod@kernels`] | device time by kernel |
 //! | [`mod@overview`] | the report of a whole program |
 //! | [`intervals`] | arithmetic on sets of time |
@@ -67,13 +67,13 @@ pub mod overview;
 pub mod process_memory;
 pub mod ranks;
 pub mod report;
+pub mod reports;
 pub mod roofline;
 pub mod sampled;
 pub mod source_lines;
 pub mod steps;
 pub mod streams;
 pub mod summary;
-pub mod table;
 pub mod tensor_cores;
 pub mod utilisation;
 pub mod wall_time;
@@ -89,9 +89,10 @@ pub use memory_timeline::DeviceTimeline;
 pub use model::Model;
 pub use model::memory_events::MemoryDevice;
 pub use overview::{Overview, overview};
+pub use report::schema::{ReportOptions, Schema, SortError};
 pub use report::tree::{Tree, TreeRow};
-pub use report::{Align, Cell, Column, Line, Series, Table, Unit};
+pub use report::{Align, Cell, Column, Line, Series, Shown, Table, Unit};
+pub use reports::{Report, reports};
 pub use sampled::SampledTimes;
 pub use summary::Summary;
-pub use table::{TableError, TableOptions, TimeUnit, table};
 pub use wall_time::{Activity, RUN_KEY, WallTime};

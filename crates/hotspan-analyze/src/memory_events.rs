@@ -12,7 +12,8 @@ use crate::memory_category::MemoryCategory;
 use crate::memory_timeline::DeviceTimeline;
 use crate::model::Model;
 use crate::model::memory_events::MemoryDevice;
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::Schema;
 
 const OUTSIDE: &str = "(outside of operators)";
 
@@ -55,37 +56,23 @@ impl<'a> MemoryEvents<'a> {
         let touched = |block: &&Block| self.is_within(block.allocated) || self.is_within(block.released);
         let mut blocks: Vec<&Block> = self.model.memory_blocks().blocks.iter().filter(touched).collect();
         blocks.sort_by_key(|block| (std::cmp::Reverse(block.bytes.0), block.allocated));
-        let moment =
-            |time: Option<Timestamp>| time.map_or(Cell::Missing, |time| Cell::Duration(Duration(time.0)));
-        let rows = || blocks.iter();
-        let mut table = Table::new("Allocations");
-        table.add_column(
-            Column::text("operator", "Allocated by"),
-            rows().map(|block| Cell::text(self.operator(block))),
-        );
-        table.add_column(
-            Column::text("device", "Device"),
-            rows().map(|block| Cell::Text(block.device.name())),
-        );
-        table.add_column(
-            Column::text("category", "Used for"),
-            rows().map(|block| Cell::text(block.category.title())),
-        );
-        table.add_column(Column::bytes("bytes", "Bytes"), rows().map(|block| Cell::Bytes(block.bytes)));
-        table.add_column(
-            Column::duration("allocated_at", "Allocated at"),
-            rows().map(|block| moment(block.allocated)),
-        );
-        table.add_column(
-            Column::duration("released_at", "Released at"),
-            rows().map(|block| moment(block.released)),
-        );
-        let held = |block: &&Block| match (block.allocated, block.released) {
-            (Some(begin), Some(end)) => Cell::Duration(end.since(begin)),
-            _ => Cell::Missing,
-        };
-        table.add_column(Column::duration("held", "Held"), rows().map(held));
-        table
+        let moment = |time: Option<Timestamp>| time.map(|time| Duration(time.0));
+        Schema::<&Block>::new("events", "Allocations")
+            .text("operator", "Allocated by", |block| self.operator(block))
+            .help("The operator that allocated the memory.")
+            .text("device", "Device", |block| block.device.name())
+            .help("The device whose memory it is.")
+            .text("category", "Used for", |block| block.category.title())
+            .help("What the memory was used for.")
+            .bytes("bytes", "Bytes", |block| block.bytes)
+            .help("How much was allocated.")
+            .duration("allocated_at", "Allocated at", move |block| moment(block.allocated))
+            .help("When it was allocated, from the start of the trace; empty when that was before.")
+            .duration("released_at", "Released at", move |block| moment(block.released))
+            .help("When it was released, from the start of the trace; empty when that was after it.")
+            .duration("held", "Held", |block| Some(block.released?.since(block.allocated?)))
+            .help("From the allocation to the release.")
+            .table(&blocks)
     }
 
     /// What each operator allocated on each device then, most first. A release counts for the operator that allocated.
@@ -108,61 +95,47 @@ impl<'a> MemoryEvents<'a> {
         }
         let mut sorted: Vec<_> = sums.into_iter().collect();
         sorted.sort_by_key(|&(key, row)| (std::cmp::Reverse(row.allocated), key));
-        let mut table = Table::new("Memory by operator");
-        table.columns = vec![
-            Column::text("operator", "Operator"),
-            Column::text("device", "Device"),
-            Column::count("allocations", "Allocations"),
-            Column::bytes("allocated", "Allocated"),
-            Column::count("releases", "Releases"),
-            Column::bytes("released", "Released"),
-            Column::bytes("increase", "Increase"),
-            Column::bytes("largest", "Largest"),
-        ];
-        for ((device, operator), row) in sorted {
-            table.add_row(vec![
-                Cell::text(operator),
-                Cell::Text(device.name()),
-                Cell::Count(row.allocations),
-                Cell::Bytes(row.allocated),
-                Cell::Count(row.releases),
-                Cell::Bytes(row.released),
-                Cell::Bytes(row.allocated - row.released),
-                Cell::Bytes(row.largest),
-            ]);
-        }
-        table
+        Schema::<((MemoryDevice, &str), Sums)>::new("statistics", "Memory by operator")
+            .text("operator", "Operator", |row| row.0.1)
+            .help("The operator that allocated.")
+            .text("device", "Device", |row| row.0.0.name())
+            .help("The device whose memory it is.")
+            .count("allocations", "Allocations", |row| row.1.allocations)
+            .help("How many allocations it made.")
+            .bytes("allocated", "Allocated", |row| row.1.allocated)
+            .help("How much it allocated.")
+            .count("releases", "Releases", |row| row.1.releases)
+            .help("How many of its allocations were released.")
+            .bytes("released", "Released", |row| row.1.released)
+            .help("How much of what it allocated was released.")
+            .bytes("increase", "Increase", |row| row.1.allocated - row.1.released)
+            .help("How much more was allocated than released.")
+            .bytes("largest", "Largest", |row| row.1.largest)
+            .help("The largest single allocation.")
+            .table(&sorted)
     }
 }
 
 /// What the peak of each device was used for.
 #[must_use]
 pub fn peak_table(devices: &[DeviceTimeline]) -> Table {
-    let mut table = Table::new("Used for, at the peak");
-    table.columns = vec![
-        Column::text("device", "Device"),
-        Column::text("category", "Used for"),
-        Column::bytes("bytes", "Bytes"),
-        Column::percent("share", "Peak %"),
-        Column::duration("at", "At"),
-    ];
+    let mut rows: Vec<(&DeviceTimeline, MemoryCategory, Bytes)> = Vec::new();
     for device in devices {
-        let share = |bytes: Bytes| match device.peak.0 {
-            0 => Cell::Missing,
-            whole => Cell::Percent(bytes.0 as f64 * 100.0 / whole as f64),
-        };
-        for category in MemoryCategory::ALL {
-            let bytes = device.peak_use[category.index()];
-            if bytes.0 != 0 {
-                table.add_row(vec![
-                    Cell::Text(device.device.name()),
-                    Cell::text(category.title()),
-                    Cell::Bytes(bytes),
-                    share(bytes),
-                    Cell::Duration(Duration(device.peak_time.0)),
-                ]);
-            }
-        }
+        let used = MemoryCategory::ALL.map(|category| (device, category, device.peak_use[category.index()]));
+        rows.extend(used.into_iter().filter(|(_, _, bytes)| bytes.0 != 0));
     }
-    table
+    Schema::<(&DeviceTimeline, MemoryCategory, Bytes)>::new("peak", "Used for, at the peak")
+        .text("device", "Device", |row| row.0.device.name())
+        .help("The device whose memory it is.")
+        .text("category", "Used for", |row| row.1.title())
+        .help("What the memory was used for.")
+        .bytes("bytes", "Bytes", |row| row.2)
+        .help("How much was held for that when the device held most.")
+        .percent("share", "Peak %", |row| {
+            (row.0.peak.0 != 0).then(|| row.2.0 as f64 * 100.0 / row.0.peak.0 as f64)
+        })
+        .help("The same as a share of the peak.")
+        .duration("at", "At", |row| Duration(row.0.peak_time.0))
+        .help("When the device held most, from the start of the trace.")
+        .table(&rows)
 }

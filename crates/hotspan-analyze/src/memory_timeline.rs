@@ -11,7 +11,8 @@ use crate::memory_category::MemoryCategory;
 use crate::model::Model;
 use crate::model::memory_events::MemoryDevice;
 use crate::model::stacks::Stacks;
-use crate::report::{Cell, Column, Line, Series, Table, Unit};
+use crate::report::schema::Schema;
+use crate::report::{Line, Series, Table, Unit};
 
 /// Longer stacks are cut at the outer end.
 const STACK_DEPTH: usize = 64;
@@ -140,28 +141,23 @@ impl DeviceTimeline {
     /// Who held the peak, as a table.
     #[must_use]
     pub fn report(&self) -> Table {
-        let holders = || self.holders.iter();
-        let mut table = Table::new(&format!("Held at the peak of {}", self.device.name()));
-        let operator = |holder: &Holder| match holder.operator.as_str() {
-            "" => Cell::text("(outside of operators)"),
-            name => Cell::text(name),
-        };
-        table.add_column(Column::text("operator", "Allocated by"), holders().map(operator));
-        table.add_column(
-            Column::text("category", "Used for"),
-            holders().map(|holder| Cell::text(holder.category.title())),
-        );
-        table.add_column(Column::bytes("bytes", "Bytes"), holders().map(|holder| Cell::Bytes(holder.bytes)));
-        table.add_column(
-            Column::count("blocks", "Blocks"),
-            holders().map(|holder| Cell::Count(holder.blocks)),
-        );
-        if holders().any(|holder| !holder.stack.is_empty()) {
-            let place =
-                |holder: &Holder| holder.stack.first().map_or(Cell::Missing, |entry| Cell::text(entry));
-            table.add_column(Column::text("stack", "Called from"), holders().map(place));
-        }
-        table
+        let title = format!("Held at the peak of {}", self.device.name());
+        Schema::<Holder>::new(self.device.name(), title)
+            .text("operator", "Allocated by", |holder| match holder.operator.as_str() {
+                "" => "(outside of operators)",
+                name => name,
+            })
+            .help("The operator that allocated the memory.")
+            .text("category", "Used for", |holder| holder.category.title())
+            .help("What the memory was used for.")
+            .bytes("bytes", "Bytes", |holder| holder.bytes)
+            .help("How much of it was held at the peak.")
+            .count("blocks", "Blocks", |holder| holder.blocks)
+            .help("In how many allocations.")
+            .text("stack", "Called from", |holder| holder.stack.first())
+            .help("The Python function that it was allocated from.")
+            .if_any()
+            .table(&self.holders)
     }
 }
 

@@ -9,7 +9,6 @@ use hotspan_store::{Duration, SpanId, StringId};
 use crate::model::Model;
 use crate::model::events::Role;
 use crate::model::stacks::inherit_from_forward;
-use crate::report::{Cell, Column, Table};
 
 const PREFIX: &str = "nn.Module: ";
 
@@ -133,28 +132,6 @@ fn in_order(nodes: &[ModuleNode]) -> Vec<ModuleNode> {
     result
 }
 
-/// How the tree looks: `depth` says what is below what.
-#[must_use]
-pub fn module_table(nodes: &[ModuleNode]) -> Table {
-    let mut table = Table::new("Modules");
-    let rows = || nodes.iter();
-    let time = |part: fn(&ModuleNode) -> Duration| {
-        rows().map(move |node| if part(node).0 == 0 { Cell::Missing } else { Cell::Duration(part(node)) })
-    };
-    table.add_column(Column::text("module", "Module"), rows().map(|node| Cell::text(&node.name)));
-    table.add_column(Column::count("depth", "Depth"), rows().map(|node| Cell::Count(node.depth as u64)));
-    table.add_column(Column::count("calls", "# of Calls"), rows().map(|node| Cell::Count(node.calls)));
-    table.add_column(Column::duration("cpu_time_total", "CPU total"), time(|node| node.total));
-    table.add_column(Column::duration("self_cpu_time_total", "Self CPU"), time(|node| node.own));
-    table.add_column(Column::duration("backward_cpu_time", "CPU in backward"), time(|node| node.backward));
-    if rows().any(|node| node.device.0 > 0) {
-        table.add_column(Column::duration("device_time_total", "Device total"), time(|node| node.device));
-        let own = time(|node| node.own_device);
-        table.add_column(Column::duration("self_device_time_total", "Self device"), own);
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use hotspan_store::{EventRow, Ident, SpanRow, Timestamp, TraceBuilder};
@@ -176,12 +153,15 @@ mod tests {
             let event = EventRow { time: Timestamp(begin), name, category, track, args: builder.no_args() };
             builder.push_span(SpanRow { event, duration: Duration(duration) });
         }
-        let tree = module_tree(&builder.finish().into());
+        let model = Model::new(builder.finish());
+        let tree = module_tree(&model);
         let seen: Vec<_> = tree
             .iter()
             .map(|row| (row.depth, row.name.as_str(), row.calls, row.total.0, row.own.0))
             .collect();
         assert_eq!(seen, [(0, "Net_0", 2, 200, 100), (1, "Linear_0", 2, 50, 50), (1, "Linear_1", 1, 50, 50)]);
-        assert_eq!(module_table(&tree).rows.len(), 3);
+        let report = crate::Report::named("module_tree").unwrap();
+        let tables = (report.tables)(&model, &crate::ReportOptions::default()).unwrap();
+        assert_eq!(tables[0].rows.len(), 3);
     }
 }

@@ -6,7 +6,8 @@ use hashbrown::{HashMap, HashSet};
 use hotspan_store::{Bytes, Duration, ProcessId, Timestamp};
 
 use crate::model::Model;
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::Schema;
 
 /// Categories of counters that tell the memory of processes; the second is that of early recordings.
 const CATEGORIES: [&str; 2] = ["process_memory", "memory"];
@@ -110,20 +111,21 @@ impl ProcessMemory {
     /// How the processes look.
     #[must_use]
     pub fn report(&self) -> Table {
-        let mut table = Table::new("Memory of processes");
-        let rows = || self.processes.iter();
-        let seen = |series: &ProcessSeries, last: bool| {
-            let point = if last { series.points.last() } else { series.points.first() };
-            Cell::Duration(Duration(point.map_or(0, |&(time, _)| time.0)))
-        };
-        table.add_column(Column::count("pid", "PID"), rows().map(|row| Cell::Count(row.pid.unsigned_abs())));
-        table.add_column(Column::text("name", "Name"), rows().map(|row| Cell::text(&row.name)));
-        table.add_column(Column::bytes("peak", "Peak"), rows().map(|row| Cell::Bytes(row.peak())));
-        table.add_column(Column::duration("first", "First seen"), rows().map(|row| seen(row, false)));
-        table.add_column(Column::duration("last", "Last seen"), rows().map(|row| seen(row, true)));
-        let samples = |row: &ProcessSeries| Cell::Count(row.points.len() as u64);
-        table.add_column(Column::count("samples", "Samples"), rows().map(samples));
-        table
+        let time = |point: Option<&(Timestamp, Bytes)>| Duration(point.map_or(0, |&(time, _)| time.0));
+        Schema::<ProcessSeries>::new("processes", "Memory of processes")
+            .count("pid", "PID", |row| row.pid.unsigned_abs())
+            .help("The number of the process.")
+            .text("name", "Name", |row| &row.name)
+            .help("The name of the process.")
+            .bytes("peak", "Peak", ProcessSeries::peak)
+            .help("The most resident memory it had.")
+            .duration("first", "First seen", move |row| time(row.points.first()))
+            .help("When its memory was read first, from the start of the trace.")
+            .duration("last", "Last seen", move |row| time(row.points.last()))
+            .help("When its memory was read last, from the start of the trace.")
+            .count("samples", "Samples", |row| row.points.len() as u64)
+            .help("How often its memory was read.")
+            .table(&self.processes)
     }
 }
 

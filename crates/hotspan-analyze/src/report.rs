@@ -1,5 +1,6 @@
 //! How results are shown: typed cells in titled columns, so that presenters need not know the analyses.
 
+pub mod schema;
 pub mod tree;
 
 use std::cmp::Ordering;
@@ -33,18 +34,12 @@ impl Cell {
         Self::Text(text.to_owned())
     }
 
-    /// `part` as a percentage of `whole`; missing when there is no whole.
-    #[must_use]
-    pub fn share(part: Duration, whole: Duration) -> Self {
-        if whole.0 == 0 { Self::Missing } else { Self::Percent(part.0 as f64 * 100.0 / whole.0 as f64) }
-    }
-}
-
-impl Cell {
     /// The order of two cells of a column; what is missing comes first.
     fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Text(left), Self::Text(right)) => left.cmp(right),
+            (Self::Count(left), Self::Count(right)) => left.cmp(right),
+            (Self::Duration(left), Self::Duration(right)) => left.cmp(right),
             (left, right) => left.number().total_cmp(&right.number()),
         }
     }
@@ -86,6 +81,30 @@ impl From<&Cell> for Value {
     }
 }
 
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<&String> for Cell {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Missing, Into::into)
+    }
+}
+
 /// On which side the values of a column stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -110,110 +129,91 @@ pub enum Unit {
     Bytes,
 }
 
+impl Unit {
+    /// What programs call it; empty for no unit.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Count => "count",
+            Self::Nanoseconds => "ns",
+            Self::Percent => "percent",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// When a column is part of its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Always.
+    Always,
+    /// Where there is something to show in it.
+    WithValues,
+    /// Where somebody asked for more columns.
+    Wide,
+    /// Never: rows can be sorted by it.
+    Never,
+}
+
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// What programs call it.
-    pub key: String,
+    pub key: &'static str,
     /// What people call it.
     pub title: String,
+    /// What it means, in a sentence.
+    pub help: &'static str,
     /// On which side its values stand.
     pub align: Align,
     /// What its numbers count.
     pub unit: Unit,
-}
-
-impl Column {
-    fn new(key: &str, title: &str, align: Align, unit: Unit) -> Self {
-        Self { key: key.to_owned(), title: title.to_owned(), align, unit }
-    }
-
-    /// A column of words.
-    #[must_use]
-    pub fn text(key: &str, title: &str) -> Self {
-        Self::new(key, title, Align::Left, Unit::None)
-    }
-
-    /// A column of counts.
-    #[must_use]
-    pub fn count(key: &str, title: &str) -> Self {
-        Self::new(key, title, Align::Right, Unit::Count)
-    }
-
-    /// A column of times.
-    #[must_use]
-    pub fn duration(key: &str, title: &str) -> Self {
-        Self::new(key, title, Align::Right, Unit::Nanoseconds)
-    }
-
-    /// A column of shares.
-    #[must_use]
-    pub fn percent(key: &str, title: &str) -> Self {
-        Self::new(key, title, Align::Right, Unit::Percent)
-    }
-
-    /// A column of amounts of memory.
-    #[must_use]
-    pub fn bytes(key: &str, title: &str) -> Self {
-        Self::new(key, title, Align::Right, Unit::Bytes)
-    }
-
-    /// A column of other numbers.
-    #[must_use]
-    pub fn number(key: &str, title: &str) -> Self {
-        Self::new(key, title, Align::Right, Unit::None)
-    }
+    /// When it is part of the table.
+    pub shown: Shown,
+    /// What `--sort` calls it; empty where rows cannot be sorted by it.
+    pub sort_key: &'static str,
 }
 
 /// A table: every row has one cell per column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
+    /// What programs call it.
+    pub id: String,
     /// What it shows.
     pub title: String,
     /// The columns.
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Vec<Cell>>,
+    /// All columns that it can have, in order; those in `columns` too.
+    pub declared: Vec<Column>,
 }
 
 impl Table {
-    /// A table without columns.
+    /// The same under another title.
     #[must_use]
-    pub fn new(title: &str) -> Self {
-        Self { title: title.to_owned(), columns: Vec::new(), rows: Vec::new() }
+    pub fn titled(mut self, title: &str) -> Self {
+        title.clone_into(&mut self.title);
+        self
     }
 
-    /// Adds a column with its cells, from the first row down. Rows that are new have the columns before empty.
-    pub fn add_column(&mut self, column: Column, cells: impl Iterator<Item = Cell>) {
-        let before = self.columns.len();
-        self.columns.push(column);
-        for (index, cell) in cells.enumerate() {
-            if index == self.rows.len() {
-                self.rows.push(vec![Cell::Missing; before]);
-            }
-            self.rows[index].push(cell);
-        }
+    /// The table, where it has rows.
+    #[must_use]
+    pub fn filled(self) -> Option<Self> {
+        (!self.rows.is_empty()).then_some(self)
+    }
+
+    /// The same with only some of the columns.
+    #[must_use]
+    pub fn with_columns(mut self, keys: &[&str]) -> Self {
+        let kept: Vec<usize> =
+            (0..self.columns.len()).filter(|&index| keys.contains(&self.columns[index].key)).collect();
+        self.columns = kept.iter().map(|&index| self.columns[index].clone()).collect();
         for row in &mut self.rows {
-            row.resize(before + 1, Cell::Missing);
+            *row = kept.iter().map(|&index| row[index].clone()).collect();
         }
-    }
-
-    /// Sorts the rows by a column, largest first; rows that are equal keep their order.
-    ///
-    /// # Errors
-    /// The keys there are, when `key` is none of them.
-    pub fn sort_by(&mut self, key: &str) -> Result<(), Vec<String>> {
-        let Some(index) = self.columns.iter().position(|column| column.key == key) else {
-            return Err(self.columns.iter().map(|column| column.key.clone()).collect());
-        };
-        self.rows.sort_by(|left, right| right[index].compare(&left[index]));
-        Ok(())
-    }
-
-    /// Adds a row; cells beyond the columns are dropped, absent ones are missing.
-    pub fn add_row(&mut self, mut cells: Vec<Cell>) {
-        cells.resize(self.columns.len(), Cell::Missing);
-        self.rows.push(cells);
+        self
     }
 }
 
@@ -239,23 +239,4 @@ pub struct Series {
     pub times: Vec<Timestamp>,
     /// The lines.
     pub lines: Vec<Line>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_row_has_every_column() {
-        let mut table = Table::new("t");
-        table.add_column(Column::text("a", "A"), ["x", "y"].into_iter().map(Cell::text));
-        table.add_column(Column::count("b", "B"), std::iter::once(Cell::Count(1)));
-        assert_eq!(table.rows, [vec![Cell::text("x"), Cell::Count(1)], vec![Cell::text("y"), Cell::Missing]]);
-    }
-
-    #[test]
-    fn a_share_of_nothing_is_missing() {
-        assert_eq!(Cell::share(Duration(1), Duration(0)), Cell::Missing);
-        assert_eq!(Cell::share(Duration(1), Duration(4)), Cell::Percent(25.0));
-    }
 }

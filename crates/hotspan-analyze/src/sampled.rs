@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use hashbrown::{HashMap, HashSet};
 use hotspan_store::{Duration, FrameId, Ident, StackId, Trace, TrackId};
 
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::{Schema, share};
 
 /// A function, or a line of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,26 +77,21 @@ impl SampledTimes {
     /// How it looks.
     #[must_use]
     pub fn report(&self) -> Table {
-        let mut table = Table::new("");
-        table.columns = vec![
-            Column::percent("own_share", "Own %"),
-            Column::percent("total_share", "Total %"),
-            Column::duration("own", "Own"),
-            Column::duration("total", "Total"),
-            Column::text("function", "Function"),
-            Column::text("place", "Place"),
-        ];
-        for (key, time) in self.rows() {
-            table.add_row(vec![
-                Cell::share(time.own, self.total),
-                Cell::share(time.total, self.total),
-                Cell::Duration(time.own),
-                Cell::Duration(time.total),
-                Cell::text(&key.name),
-                Cell::Text(format!("{}:{}", key.file, key.line)),
-            ]);
-        }
-        table
+        let rows = self.rows();
+        Schema::<(&Sampled, SampledTime)>::new("functions", "")
+            .percent("own_share", "Own %", |row| share(row.1.own, self.total))
+            .help("Time in the function itself, as a share of all samples.")
+            .percent("total_share", "Total %", |row| share(row.1.total, self.total))
+            .help("Time in the function and all it called, as a share of all samples.")
+            .duration("own", "Own", |row| row.1.own)
+            .help("Time in the function itself.")
+            .duration("total", "Total", |row| row.1.total)
+            .help("Time in the function and all it called.")
+            .text("function", "Function", |row| &row.0.name)
+            .help("The function.")
+            .text("place", "Place", |row| format!("{}:{}", row.0.file, row.0.line))
+            .help("Its file, and the line that it begins at or that was executed.")
+            .table(&rows)
     }
 }
 

@@ -15,7 +15,6 @@ use crate::intervals::Interval;
 use crate::model::Model;
 use crate::model::memory_events::MemoryEventKind;
 use crate::overview::{counted_samples, program_line};
-use crate::report::{Cell, Column, Table};
 
 /// A line of source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -213,69 +212,6 @@ impl SamplesByThread {
     }
 }
 
-/// How files look: their lines added up, most time first.
-#[must_use]
-pub fn source_files_table(lines: &SourceLines) -> Table {
-    let mut files: BTreeMap<&str, LineCost> = BTreeMap::new();
-    for (line, cost) in lines {
-        // A call's time is at its own line and at those around it: only own times add up.
-        let sum = files.entry(&line.file).or_default();
-        sum.own += cost.own;
-        sum.program += cost.program;
-        sum.device += cost.device;
-        sum.allocated += cost.allocated;
-        sum.hits += cost.hits;
-        sum.time += cost.time;
-    }
-    let mut rows: Vec<(&str, LineCost)> = files.into_iter().collect();
-    rows.sort_by_key(|(_, cost)| std::cmp::Reverse(cost.own.max(cost.time)));
-    let mut table = Table::new("Files");
-    table.add_column(Column::text("file", "File"), rows.iter().map(|(file, _)| Cell::text(file)));
-    let costs: Vec<LineCost> = rows.into_iter().map(|(_, cost)| cost).collect();
-    add_costs(&mut table, &costs);
-    table
-}
-
-/// How lines look: columns without a value anywhere are left out.
-#[must_use]
-pub fn source_line_table(lines: &SourceLines) -> Table {
-    let mut table = Table::new("Lines of source");
-    let mut rows: Vec<(&SourceLine, &LineCost)> = lines.iter().collect();
-    rows.sort_by_key(|(_, cost)| std::cmp::Reverse((cost.own.max(cost.time), cost.device, cost.total)));
-    table.add_column(Column::text("file", "File"), rows.iter().map(|(line, _)| Cell::text(&line.file)));
-    table.add_column(
-        Column::count("line", "Line #"),
-        rows.iter().map(|(line, _)| Cell::Count(line.line.into())),
-    );
-    table.add_column(
-        Column::text("function", "Function"),
-        rows.iter().map(|(line, _)| Cell::text(&line.function)),
-    );
-    let costs: Vec<LineCost> = rows.iter().map(|(_, cost)| **cost).collect();
-    add_costs(&mut table, &costs);
-    table
-}
-
-/// Adds the columns in which any row has something.
-fn add_costs(table: &mut Table, costs: &[LineCost]) {
-    let time = |time: Duration| if time.0 == 0 { Cell::Missing } else { Cell::Duration(time) };
-    let bytes = |bytes: Bytes| if bytes.0 == 0 { Cell::Missing } else { Cell::Bytes(bytes) };
-    let count = |count: u64| if count == 0 { Cell::Missing } else { Cell::Count(count) };
-    let mut add = |column: Column, cell: &dyn Fn(&LineCost) -> Cell| {
-        if costs.iter().any(|cost| cell(cost) != Cell::Missing) {
-            table.add_column(column, costs.iter().map(cell));
-        }
-    };
-    add(Column::duration("own", "CPU, own"), &|cost| time(cost.own));
-    add(Column::duration("total", "CPU, with calls"), &|cost| time(cost.total));
-    add(Column::duration("program", "With library calls"), &|cost| time(cost.program));
-    add(Column::duration("device", "Device time launched"), &|cost| time(cost.device));
-    add(Column::bytes("allocated", "Allocated"), &|cost| bytes(cost.allocated));
-    add(Column::count("hits", "Hits"), &|cost| count(cost.hits));
-    add(Column::duration("time", "Time"), &|cost| time(cost.time));
-    add(Column::bytes("increment", "Increment"), &|cost| bytes(cost.increment));
-}
-
 #[cfg(test)]
 mod tests {
     use hotspan_store::{FrameRow, Ident, SampleState, TraceBuilder};
@@ -302,6 +238,6 @@ mod tests {
         let lines = model.source_lines();
         let seen: Vec<_> = lines.iter().map(|(line, cost)| (line.line, cost.own.0, cost.total.0)).collect();
         assert_eq!(seen, [(3, 0, 20), (4, 10, 10), (8, 10, 10), (9, 10, 10)]);
-        assert_eq!(source_line_table(lines).columns.len(), 6);
+        assert_eq!(crate::reports::source::source_line_table(lines).columns.len(), 6);
     }
 }

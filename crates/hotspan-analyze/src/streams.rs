@@ -5,7 +5,6 @@ use hotspan_store::{Duration, Timestamp, TrackId};
 use crate::intervals::{Interval, Intervals};
 use crate::model::Model;
 use crate::model::device_work::{DeviceId, WorkKind};
-use crate::report::{Cell, Column, Table};
 
 /// More than this and a launch blocks; CUDA does not document it, measured by HTA and others.
 const FULL_QUEUE: i64 = 1_022;
@@ -113,30 +112,6 @@ impl Queue {
         let mean = (length > 0).then(|| area / length as f64);
         Self { mean, max: u64::try_from(max).unwrap_or(0), full }
     }
-}
-
-/// How streams look; `window` is the recording.
-#[must_use]
-pub fn stream_table(streams: &[StreamRow], window: Interval) -> Table {
-    let mut table = Table::new("Streams");
-    let rows = || streams.iter();
-    let kind = |place: usize| rows().map(move |row| Cell::Duration(row.by_kind[place]));
-    table.add_column(Column::text("device", "Device"), rows().map(|row| Cell::Text(row.device.to_string())));
-    table.add_column(Column::text("stream", "Stream"), rows().map(|row| Cell::text(&row.stream)));
-    table.add_column(Column::count("kernels", "Kernels"), rows().map(|row| Cell::Count(row.kernels)));
-    table.add_column(Column::count("copies", "Copies"), rows().map(|row| Cell::Count(row.copies)));
-    table.add_column(Column::duration("busy", "Busy"), rows().map(|row| Cell::Duration(row.busy)));
-    let share = |row: &StreamRow| Cell::share(row.busy, window.length());
-    table.add_column(Column::percent("busy_share", "Busy %"), rows().map(share));
-    table.add_column(Column::duration("compute", "Compute"), kind(0));
-    table.add_column(Column::duration("communication", "Communication"), kind(1));
-    table.add_column(Column::duration("copy", "Copy"), kind(2));
-    let mean = |row: &StreamRow| row.mean_queue.map_or(Cell::Missing, Cell::Number);
-    table.add_column(Column::number("mean_queue", "Mean queue"), rows().map(mean));
-    table.add_column(Column::count("max_queue", "Max queue"), rows().map(|row| Cell::Count(row.max_queue)));
-    table
-        .add_column(Column::duration("full_queue", "Queue full"), rows().map(|row| Cell::Duration(row.full)));
-    table
 }
 
 #[cfg(test)]

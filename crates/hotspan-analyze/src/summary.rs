@@ -4,8 +4,6 @@ use hotspan_store::{Category, Duration, Loss, Side, Timestamp, Trace};
 
 use crate::model::Model;
 use crate::model::steps::Step;
-use crate::report::{Cell, Column, Table};
-
 /// The spans of one category.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CategoryRow {
@@ -113,66 +111,4 @@ fn count(trace: &Trace, marked: &[bool]) -> (u64, u64) {
         tracks += 1;
     }
     (processes.iter().filter(|&&used| used).count() as u64, tracks)
-}
-
-impl Summary {
-    /// How it looks: facts, spans by category, steps, and losses if any.
-    #[must_use]
-    pub fn report(&self) -> Vec<Table> {
-        let mut tables = vec![self.facts(), self.category_table()];
-        if !self.steps.is_empty() {
-            let mut table = Table::new("Steps");
-            table.columns = vec![Column::count("step", "Step"), Column::duration("duration", "Duration")];
-            for step in &self.steps {
-                let number = u64::try_from(step.number).map_or(Cell::Missing, Cell::Count);
-                table.add_row(vec![number, Cell::Duration(step.duration)]);
-            }
-            tables.push(table);
-        }
-        if !self.losses.is_empty() {
-            let mut table = Table::new("Losses");
-            table.columns = vec![
-                Column::text("loss", "Loss"),
-                Column::count("count", "Count"),
-                Column::text("meaning", "Meaning"),
-            ];
-            for &(loss, count) in &self.losses {
-                table.add_row(vec![Cell::text(loss.name()), Cell::Count(count), Cell::text(loss.help())]);
-            }
-            tables.push(table);
-        }
-        tables
-    }
-
-    fn facts(&self) -> Table {
-        let mut table = Table::new("Trace");
-        table.columns = vec![Column::text("fact", "Fact"), Column::number("value", "Value")];
-        let mut fact = |name: &str, value: Cell| table.add_row(vec![Cell::text(name), value]);
-        fact("Wall time", Cell::Duration(self.wall_time));
-        fact("Spans", Cell::Count(self.spans));
-        fact("Instants", Cell::Count(self.instants));
-        fact("Counter samples", Cell::Count(self.counters));
-        fact("Flow ends", Cell::Count(self.flows));
-        fact("Processes", Cell::Count(self.processes));
-        fact("Threads", Cell::Count(self.threads));
-        fact("Devices", Cell::Count(self.devices));
-        fact("Streams", Cell::Count(self.streams));
-        fact("Profiler steps", Cell::Count(self.steps.len() as u64));
-        for (name, number) in [("Rank", self.rank), ("World size", self.world_size)] {
-            if let Some(number) = number {
-                fact(name, Cell::Text(number.to_string()));
-            }
-        }
-        table
-    }
-
-    fn category_table(&self) -> Table {
-        let mut table = Table::new("Spans by category");
-        let columns = [Column::text("category", "Category"), Column::count("spans", "Spans")];
-        table.columns = columns.into_iter().chain([Column::duration("total", "Total")]).collect();
-        for row in &self.categories {
-            table.add_row(vec![Cell::text(&row.name), Cell::Count(row.spans), Cell::Duration(row.total)]);
-        }
-        table
-    }
 }

@@ -7,7 +7,6 @@ use crate::intervals::{Interval, Intervals};
 use crate::kernels::Weighted;
 use crate::model::Model;
 use crate::model::device_work::{DeviceId, DeviceWork, WorkKind};
-use crate::report::{Cell, Column, Table};
 use crate::steps::{DeviceStep, Exposed};
 use crate::tensor_cores::uses_tensor_cores;
 
@@ -111,87 +110,6 @@ fn sm_efficiency(mut changes: Vec<(Timestamp, f64)>, window: Interval) -> Option
         }
     }
     Some(area * 100.0 / window.length().0 as f64)
-}
-
-/// How utilisation looks.
-#[must_use]
-pub fn utilisation_table(devices: &[Utilisation]) -> Table {
-    let mut table = Table::new("Devices");
-    let rows = || devices.iter();
-    let percent = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Percent);
-    table.add_column(Column::text("device", "Device"), rows().map(|row| Cell::Text(row.device.to_string())));
-    let name = |row: &Utilisation| row.name.as_deref().map_or(Cell::Missing, Cell::text);
-    table.add_column(Column::text("name", "Name"), rows().map(name));
-    table.add_column(Column::duration("time", "Recording"), rows().map(|row| Cell::Duration(row.time.time)));
-    table.add_column(Column::duration("busy", "Busy"), rows().map(|row| Cell::Duration(row.busy())));
-    let busy = |row: &Utilisation| Cell::share(row.busy(), row.time.time);
-    table.add_column(Column::percent("busy_share", "Busy %"), rows().map(busy));
-    let kernels = |row: &Utilisation| Cell::share(row.kernels, row.time.time);
-    table.add_column(Column::percent("utilisation", "GPU Utilization"), rows().map(kernels));
-    let sm = |row: &Utilisation| percent(row.sm_efficiency);
-    table.add_column(Column::percent("sm_efficiency", "Est. SM Efficiency"), rows().map(sm));
-    let occupancy = |row: &Utilisation| percent(row.occupancy);
-    table.add_column(Column::percent("occupancy", "Est. Achieved Occupancy"), rows().map(occupancy));
-    let tensor = |row: &Utilisation| Cell::share(row.tensor_total, row.kernel_total);
-    table.add_column(Column::percent("tensor_cores", "Tensor Cores"), rows().map(tensor));
-    table
-}
-
-/// How the time of devices looks: parts that do not overlap and add up.
-#[must_use]
-pub fn time_table(devices: &[Utilisation]) -> Table {
-    let mut table = Table::new("Device time");
-    table.columns = vec![
-        Column::text("device", "Device"),
-        Column::text("part", "Part"),
-        Column::duration("total", "Total"),
-        Column::percent("share", "Recording %"),
-    ];
-    for row in devices {
-        let time = &row.time;
-        let parts = [
-            ("compute", time.compute),
-            ("exposed communication", time.communication),
-            ("exposed copy", time.copy),
-            ("idle", time.idle),
-        ];
-        for (part, total) in parts {
-            let device = Cell::Text(row.device.to_string());
-            table.add_row(vec![
-                device,
-                Cell::text(part),
-                Cell::Duration(total),
-                Cell::share(total, time.time),
-            ]);
-        }
-    }
-    table
-}
-
-/// How communication looks; no rows when there is none.
-#[must_use]
-pub fn communication_table(devices: &[Utilisation]) -> Table {
-    let mut table = Table::new("Communication");
-    table.columns = vec![
-        Column::text("device", "Device"),
-        Column::duration("total", "Total"),
-        Column::duration("overlapped", "Beside compute"),
-        Column::duration("exposed", "Exposed"),
-        Column::percent("overlap", "Overlap %"),
-        Column::percent("exposed_share", "Exposed, of recording"),
-    ];
-    for row in devices.iter().filter(|row| row.communication > Duration::ZERO) {
-        let exposed = row.communication - row.overlapped;
-        table.add_row(vec![
-            Cell::Text(row.device.to_string()),
-            Cell::Duration(row.communication),
-            Cell::Duration(row.overlapped),
-            Cell::Duration(exposed),
-            Cell::share(row.overlapped, row.communication),
-            Cell::share(exposed, row.time.time),
-        ]);
-    }
-    table
 }
 
 #[cfg(test)]

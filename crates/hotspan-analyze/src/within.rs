@@ -7,7 +7,8 @@ use hotspan_store::{CategoryId, Duration, StringId};
 
 use crate::intervals::Interval;
 use crate::model::Model;
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::Schema;
 
 /// The spans of one name and kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,22 +54,16 @@ pub fn within(model: &Model, window: Interval) -> Vec<WithinRow> {
 /// How the rows look.
 #[must_use]
 pub fn within_table(model: &Model, rows: &[WithinRow]) -> Table {
-    let mut table = Table::new("In the selected time");
-    table.columns = vec![
-        Column::text("name", "Name"),
-        Column::text("category", "Kind"),
-        Column::count("count", "# of Calls"),
-        Column::duration("time", "Time"),
-        Column::duration("longest", "Longest"),
-    ];
-    for row in rows {
-        table.add_row(vec![
-            Cell::text(model.str(row.name)),
-            Cell::text(model.category_name(row.category)),
-            Cell::Count(row.count),
-            Cell::Duration(row.time),
-            Cell::Duration(row.longest),
-        ]);
-    }
-    table
+    Schema::<WithinRow>::new("within", "In the selected time")
+        .text("name", "Name", |row| model.str(row.name))
+        .help("The name of the spans.")
+        .text("category", "Kind", |row| model.category_name(row.category))
+        .help("The kind of the spans.")
+        .count("count", "# of Calls", |row| row.count)
+        .help("How many of them touch the selected time.")
+        .duration("time", "Time", |row| row.time)
+        .help("Their time in it, with that of spans inside them.")
+        .duration("longest", "Longest", |row| row.longest)
+        .help("The longest of them in it.")
+        .table(rows)
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use hotspan::torch_table::{TableOptions, TimeUnit, table};
 use hotspan_analyze::averages::{Average, KeyAverages};
-use hotspan_analyze::table::{TableOptions, TimeUnit, table};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::error::from_table;
+use crate::error::from_sort;
 use crate::getters::getters;
 
 /// The rows of an operator table.
@@ -73,20 +73,13 @@ impl PyKeyAverages {
             time_unit: time_unit.map(parse_unit).transpose()?,
             ..TableOptions::default()
         };
-        for column in &extra_columns {
-            match column.as_str() {
-                "distribution" => options.distribution = true,
-                "wall" => options.wall_share = true,
-                "flop_rate" => options.flop_rate = true,
-                other => {
-                    let message = format!(
-                        "unknown extra column {other:?}; valid ones: 'distribution', 'wall', 'flop_rate'"
-                    );
-                    return Err(PyValueError::new_err(message));
-                }
-            }
+        if let Some(unknown) = extra_columns.iter().find(|column| !options.add(column)) {
+            return Err(PyValueError::new_err(format!(
+                "unknown extra column {unknown:?}; valid ones: 'distribution', 'wall', 'flop_rate', \
+                 and the columns that `hotspan stats --columns` shows with --wide"
+            )));
         }
-        py.detach(|| table(&self.averages, &options)).map_err(|error| from_table(&error))
+        py.detach(|| table(&self.averages, &options)).map_err(|error| from_sort(&error))
     }
 }
 

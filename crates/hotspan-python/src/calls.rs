@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hotspan_analyze::Functions;
-use hotspan_analyze::functions::{Heading, Restriction};
+use hotspan_analyze::functions::Restriction;
 use hotspan_collect::calls::{CallSums, CallsError, Options, Tracer};
 use hotspan_store::{Duration, TraceBuilder};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::error::CollectError;
+use crate::error::{CollectError, from_sort};
 use crate::trace::PyTrace;
 
 pub(crate) fn from_calls(error: &CallsError) -> PyErr {
@@ -189,7 +189,7 @@ pub(crate) fn function_text(
         }
         functions.sort(sort)?;
         let restrictions: Vec<_> = restrictions.iter().map(|text| Restriction::parse(text)).collect();
-        Ok(functions.text(&Heading::default(), &restrictions))
+        Ok(hotspan::stats_text(&functions, &[], &restrictions))
     })
-    .map_err(|error: hotspan_analyze::functions::OrderError| PyValueError::new_err(error.to_string()))
+    .map_err(|error| from_sort(&error))
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use hotspan_analyze::table::TableError;
+use hotspan_analyze::SortError;
 use hotspan_formats::{ExportError, ImportError, OpenError};
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -40,7 +40,7 @@ pub(crate) fn from_export(error: &ExportError) -> PyErr {
     os_error(&error.error, &error.path.display().to_string())
 }
 
-pub(crate) fn from_table(error: &TableError) -> PyErr {
+pub(crate) fn from_sort(error: &SortError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 

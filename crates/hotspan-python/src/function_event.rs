@@ -7,10 +7,10 @@ mod parts;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use hotspan::torch_table::time_text;
 use hotspan_analyze::FunctionEvent;
 use hotspan_analyze::averages::{DeviceKind, RecordScope};
 use hotspan_analyze::model::events::Role;
-use hotspan_analyze::table::time_text;
 use hotspan_store::{Ident, SpanId, keys};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

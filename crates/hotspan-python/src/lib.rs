@@ -8,7 +8,6 @@ mod averages;
 #[expect(unsafe_code, reason = "passes Python objects to the collector of calls as bare pointers")]
 mod calls;
 mod collect;
-mod device_tables;
 mod diff;
 mod enter;
 mod error;
@@ -20,6 +19,7 @@ mod json;
 #[expect(unsafe_code, reason = "passes Python objects to the collector of lines as bare pointers")]
 mod lines;
 mod native;
+mod reports;
 mod spans;
 mod tensors;
 mod trace;
@@ -39,8 +39,6 @@ mod _core {
     #[pymodule_export]
     use crate::collect::{PyRecorder, clock_now, cupti_library, load_torch_hooks, warm_up_device};
     #[pymodule_export]
-    use crate::device_tables::{copy_rows, gpu_tables, idle_gaps, step_tables, stream_rows};
-    #[pymodule_export]
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
@@ -56,6 +54,8 @@ mod _core {
     use crate::lines::reports::{line_rows, line_text, memory_text, resident_memory};
     #[pymodule_export]
     use crate::native::{PyNativeSampler, sample_stacks};
+    #[pymodule_export]
+    use crate::reports::{idle_gaps, report_tables};
     #[pymodule_export]
     use crate::spans::PySpans;
     #[pymodule_export]

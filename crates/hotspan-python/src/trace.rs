@@ -174,7 +174,7 @@ impl PyTrace {
                 peak_use,
             )
         };
-        devices.into_iter().map(row).collect()
+        devices.iter().map(row).collect()
     }
 
     /// Bytes by category over time, for each device in the same order; at most `points` moments.

@@ -91,6 +91,8 @@ answers! {
         title: String,
         /// `ns`, `bytes`, `percent`, `count`, or empty.
         unit: String,
+        /// What it means, in a sentence.
+        help: String,
         /// Whether it stands on the right.
         numeric: bool,
     }

@@ -3,7 +3,6 @@
 use hotspan_analyze::Model;
 
 use crate::api::{Curve, CurveLine};
-use crate::reports::unit;
 
 /// As many as a wide screen has pixels.
 const POINTS: usize = 2000;
@@ -16,7 +15,7 @@ pub(crate) fn curves(model: &Model) -> Vec<Curve> {
         let lines = series.lines.into_iter();
         curves.push(Curve {
             title: series.title,
-            unit: unit(series.unit).to_owned(),
+            unit: series.unit.name().to_owned(),
             times: series.times.iter().map(|time| time.0).collect(),
             lines: lines
                 .map(|line| CurveLine { key: line.key, title: line.title, values: line.values })

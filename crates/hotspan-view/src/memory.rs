@@ -1,7 +1,7 @@
 //! The memory view: who held the peak and for what, and what was allocated, of all time or of a stretch.
 
+use hotspan_analyze::DeviceTimeline;
 use hotspan_analyze::Model;
-use hotspan_analyze::Table;
 use hotspan_analyze::intervals::Interval;
 use hotspan_analyze::memory_events::{MemoryEvents, peak_table};
 
@@ -15,10 +15,8 @@ const RECORD: &str = "with hotspan.profiler.profile(profile_memory=True) as prof
 pub(crate) fn memory(model: &Model, window: Option<Interval>) -> Page {
     let devices = model.memory_timeline();
     let events = MemoryEvents::of(model, window);
-    let mut tables: Vec<(String, Table)> = vec![("peak".to_owned(), peak_table(devices))];
-    tables.extend(devices.iter().map(|device| (device.device.name(), device.report())));
-    tables.push(("statistics".to_owned(), events.statistics_table()));
-    tables.push(("events".to_owned(), events.events_table()));
-    tables.push(("processes".to_owned(), model.process_memory().report()));
+    let mut tables = vec![peak_table(devices)];
+    tables.extend(devices.iter().map(DeviceTimeline::report));
+    tables.extend([events.statistics_table(), events.events_table(), model.process_memory().report()]);
     page(tables, RECORD)
 }

@@ -18,7 +18,7 @@ use crate::curves::curves;
 use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwich, tree};
 use crate::memory::memory;
-use crate::reports::{REPORTS, shortened};
+use crate::reports::{report_page, shortened};
 use crate::several::{WAYS, compare_page, ranks_page};
 use crate::source::source;
 use crate::timeline::Timeline;
@@ -101,7 +101,7 @@ fn answers(traces: &[(PathBuf, Model)], with_source: bool) -> Value {
 fn note(traces: usize, with_source: bool) -> String {
     let mut note = format!(
         "A page to share. Tables have up to {MOST_ROWS} rows; the timeline of a large model shows less detail, and single spans \
-         cannot be looked into. `hotspan view` on the model itself shows everything."
+         cannot be looked into. `hotspan view` on the trace itself shows everything."
     );
     if traces > MOST_TRACES {
         note.push_str(&format!(" The first {MOST_TRACES} of {traces} traces are here."));
@@ -126,9 +126,9 @@ fn run(id: usize, path: &Path, model: &Model) -> Run {
 }
 
 fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
-    for report in REPORTS {
-        let page = shortened(report.page(model), MOST_ROWS);
-        answers.add(format!("{run}/table/{}", report.name), &page);
+    for report in hotspan_analyze::reports() {
+        let page = shortened(report_page(report, model), MOST_ROWS);
+        answers.add(format!("{run}/table/{}", report.id), &page);
     }
     answers.add(format!("{run}/advice"), &findings(model));
     answers.add(format!("{run}/curves"), &curves(model));

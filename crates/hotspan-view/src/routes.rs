@@ -8,6 +8,7 @@ use axum::extract::{FromRequestParts, Path, Query, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
+use hotspan_analyze::Report;
 use hotspan_analyze::intervals::Interval;
 use hotspan_analyze::ranks::RankSummary;
 use hotspan_analyze::within::{within, within_table};
@@ -23,7 +24,7 @@ use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwich};
 use crate::memory::memory;
 use crate::opened::{Answer, Opened, json};
-use crate::reports::{Report, table_data};
+use crate::reports::{report_page, table_data};
 use crate::server::Shared;
 use crate::several::{compare_page, ranks_page};
 use crate::source::source;
@@ -172,7 +173,7 @@ struct Named {
 fn table(opened: &Opened, Path(Named { name }): Path<Named>) -> Answer {
     let report =
         Report::named(&name).ok_or_else(|| Refusal::not_found(format!("There is no table {name}.")))?;
-    opened.answer(&name, || json(&report.page(&opened.model)))
+    opened.answer(&name, || json(&report_page(report, &opened.model)))
 }
 
 fn timeline(opened: &Opened, (): ()) -> Answer {

@@ -21,16 +21,14 @@ pub(crate) fn compare_page(before: &Model, after: &Model, by: &str) -> Page {
         "module" => By::Module,
         "shape" => By::Shape,
         _ => {
-            let tables = compare_runs(before, after).report().into_iter();
-            return page(tables.map(|table| (table.title.clone(), table)).collect(), "");
+            let by_title = |table: Table| Table { id: table.title.clone(), ..table };
+            return page(compare_runs(before, after).report().into_iter().map(by_title).collect(), "");
         }
     };
-    page(vec![("rows".to_owned(), diff(before, after, by).report(0, true))], "")
+    page(vec![diff(before, after, by).report(0, true)], "")
 }
 
 /// The ranks of a job side by side.
 pub(crate) fn ranks_page(summaries: &[RankSummary]) -> Page {
-    let named = |(name, table): (&'static str, Table)| (name.to_owned(), table);
-    let tables = compare(summaries).report().into_iter().map(named);
-    page(tables.collect(), "one trace for each rank of a job, in one folder")
+    page(compare(summaries).report(), "one trace for each rank of a job, in one folder")
 }

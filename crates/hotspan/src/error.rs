@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hotspan_analyze::table::TableError;
+use hotspan_analyze::report::schema::SortError;
 use hotspan_formats::{ExportError, OpenError, TRACE_ENDINGS};
 
 /// Why a command failed.
@@ -18,9 +18,9 @@ pub enum CommandError {
     /// The output could not be written.
     #[error("failed to write the output: {0}")]
     Output(#[from] io::Error),
-    /// A table could not be made as asked for.
+    /// A table cannot be sorted as asked for.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Sort(#[from] SortError),
     /// A folder holds no trace.
     #[error("no traces in {0}")]
     NoTraces(String),
@@ -86,7 +86,7 @@ impl CommandError {
             // As shells have it.
             Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Self::Start { .. } => 126,
-            Self::Table(TableError::UnknownSortKey { .. }) | Self::Usage(_) => 2,
+            Self::Sort(_) | Self::Usage(_) => 2,
             Self::Found(_) => 3,
             _ => 1,
         }

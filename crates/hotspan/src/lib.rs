@@ -21,7 +21,8 @@ use std::io::{self, Write};
 use clap::Parser;
 
 pub use error::CommandError;
-pub use present::advice_text;
+pub use present::pstats_text::stats_text;
+pub use present::{advice_text, line_text, torch_table};
 pub use source_text::read_source;
 
 /// Runs the command line `arguments`, the program's own name first, and returns the exit code.

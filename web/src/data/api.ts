@@ -44,6 +44,7 @@ export interface ColumnData {
   key: string;
   title: string;
   unit: string;
+  help: string;
   numeric: boolean;
 }
 

@@ -111,10 +111,10 @@ function Sandwich(props: ViewProperties & { data: FlameData }) {
   const table: TableData = {
     title: "Functions",
     columns: [
-      { key: "function", title: "Function", unit: "", numeric: false },
-      { key: "place", title: "Place", unit: "", numeric: false },
-      { key: "own", title: "Own", unit: "ns", numeric: true },
-      { key: "total", title: "Total", unit: "ns", numeric: true },
+      { key: "function", title: "Function", unit: "", help: "The function.", numeric: false },
+      { key: "place", title: "Place", unit: "", help: "Its file and line.", numeric: false },
+      { key: "own", title: "Own", unit: "ns", help: "Time in the function itself.", numeric: true },
+      { key: "total", title: "Total", unit: "ns", help: "Time in the function and all it called.", numeric: true },
     ],
     rows: data.places.map((known) => [known.name, known.file === "" ? "" : `${known.file}:${known.line}`, known.own, known.total]),
     units: [],

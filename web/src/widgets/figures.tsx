@@ -1,6 +1,5 @@
 // What each device is judged by, large: the numbers of its row in the table of devices.
 
-import { meaning } from "../base/glossary";
 import { shown } from "../base/units";
 import type { TableData } from "../data/api";
 
@@ -15,7 +14,7 @@ export function DeviceFigures({ table }: { table: TableData }) {
           <h2>GPU {String(row[0])} <span class="quiet">{row[1] === null ? "" : String(row[1])}</span></h2>
           <div class="figures">
             {known.map(({ column, place }) => (
-              <div key={column.key} title={meaning(column.key)}>
+              <div key={column.key} title={column.help}>
                 <span class="quiet">{column.title}</span>
                 <strong data-key={column.key}>{shown(row[place] ?? null, column.unit)}</strong>
               </div>

@@ -46,7 +46,7 @@ export function Finding({ finding, short = false, to }: Properties) {
           <table>
             <thead>
               <tr>
-                {evidence.columns.map((column) => <th key={column.key} class={column.numeric ? "number" : ""}>{column.title}</th>)}
+                {evidence.columns.map((column) => <th key={column.key} class={column.numeric ? "number" : ""} title={column.help}>{column.title}</th>)}
               </tr>
             </thead>
             <tbody>

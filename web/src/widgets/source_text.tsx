@@ -40,7 +40,7 @@ export function SourceText({ source, columns, rows, line }: Properties) {
         <thead>
           <tr>
             <th scope="col" class="number">Line #</th>
-            {shownColumns.map(({ column }) => <th key={column.key} scope="col" class="number">{column.title}</th>)}
+            {shownColumns.map(({ column }) => <th key={column.key} scope="col" class="number" title={column.help}>{column.title}</th>)}
             <th scope="col">{source === null ? "Function" : "Line contents"}</th>
           </tr>
         </thead>

@@ -2,7 +2,6 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { meaning } from "../base/glossary";
 import { shown } from "../base/units";
 import type { Cell, TableData } from "../data/api";
 import { CopyButton } from "./copy_button";
@@ -98,7 +97,7 @@ export function Table(props: Properties) {
             <tr>
               {table.columns.map((column) => (
                 <th key={column.key} class={column.numeric ? "number" : ""} aria-sort={sorting?.key !== column.key ? "none" : sorting.down ? "descending" : "ascending"}>
-                  <button type="button" data-key={column.key} title={meaning(column.key)} onClick={() => sort(column.key, column.numeric)}>
+                  <button type="button" data-key={column.key} title={column.help} onClick={() => sort(column.key, column.numeric)}>
                     {column.title}
                     <span aria-hidden="true">{sorting?.key !== column.key ? "" : sorting.down ? " ▾" : " ▴"}</span>
                   </button>

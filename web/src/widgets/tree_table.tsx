@@ -65,7 +65,7 @@ export function TreeTable({ table, depth, filter, onFilter }: Properties) {
       <div class="scroll" tabIndex={0} role="region" aria-label={table.title}>
         <table role="treegrid" aria-label={table.title}>
           <thead>
-            <tr>{table.columns.map((column, place) => place !== at && <th key={column.key} scope="col" class={column.numeric ? "number" : ""}>{column.title}</th>)}</tr>
+            <tr>{table.columns.map((column, place) => place !== at && <th key={column.key} scope="col" class={column.numeric ? "number" : ""} title={column.help}>{column.title}</th>)}</tr>
           </thead>
           <tbody>
             {visible.map((place, number) => {

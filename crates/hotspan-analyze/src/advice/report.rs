@@ -1,35 +1,31 @@
 //! How advice looks as tables.
 
-use crate::advice::{Advice, Finding, Need};
-use crate::report::{Cell, Column, Table};
+use hotspan_store::Duration;
+
+use crate::advice::{Advice, Evidence, Finding, Need, Rule};
+use crate::report::Table;
+use crate::report::schema::Schema;
 
 impl Advice {
     /// One row per finding.
     #[must_use]
     pub fn report(&self) -> Table {
-        let mut table = Table::new("Advice");
-        table.columns = vec![
-            Column::text("rule", "Rule"),
-            Column::text("message", "Finding"),
-            Column::duration("gain", "Gain"),
-            Column::percent("gain_percent", "Gain %"),
-            Column::text("confidence", "Confidence"),
-            Column::text("source", "Source"),
-            Column::text("fix", "Fix"),
-        ];
-        for (rule, finding) in &self.findings {
-            let gain = finding.gain.as_ref();
-            table.add_row(vec![
-                Cell::text(rule.id),
-                Cell::text(&finding.message),
-                gain.map_or(Cell::Missing, |gain| Cell::Duration(gain.time)),
-                gain.map_or(Cell::Missing, |gain| Cell::Percent(gain.percent)),
-                Cell::text(finding.confidence.name()),
-                finding.source().map_or(Cell::Missing, Cell::text),
-                Cell::text(&finding.fix),
-            ]);
-        }
-        table
+        Schema::<(&Rule, Finding)>::new("advice", "Advice")
+            .text("rule", "Rule", |row| row.0.id)
+            .help("The rule that found it.")
+            .text("message", "Finding", |row| &row.1.message)
+            .help("What is wrong, with numbers.")
+            .duration("gain", "Gain", |row| Some(row.1.gain.as_ref()?.time))
+            .help("What fixing it would gain at best; gains may be about the same time.")
+            .percent("gain_percent", "Gain %", |row| Some(row.1.gain.as_ref()?.percent))
+            .help("The gain as a share of the time that the advice is about.")
+            .text("confidence", "Confidence", |row| row.1.confidence.name())
+            .help("How sure the rule is.")
+            .text("source", "Source", |row| row.1.source())
+            .help("The line of the program.")
+            .text("fix", "Fix", |row| &row.1.fix)
+            .help("How to fix it.")
+            .table(&self.findings)
     }
 
     /// The rules that could not look, by what they lacked.
@@ -51,26 +47,24 @@ impl Finding {
     /// One row per piece of evidence.
     #[must_use]
     pub fn evidence_report(&self) -> Table {
-        let mut table = Table::new("Evidence");
-        let rows = || self.evidence.iter();
-        table.add_column(Column::text("what", "What"), rows().map(|row| Cell::text(&row.what)));
-        table.add_column(Column::count("count", "Count"), rows().map(|row| Cell::Count(row.count)));
-        if rows().any(|row| row.time.0 != 0) {
-            table.add_column(Column::duration("time", "Time"), rows().map(|row| Cell::Duration(row.time)));
-        }
-        if rows().any(|row| row.bytes.is_some()) {
-            let bytes = rows().map(|row| row.bytes.map_or(Cell::Missing, Cell::Bytes));
-            table.add_column(Column::bytes("bytes", "Memory"), bytes);
-        }
-        let at =
-            rows().map(|row| row.at.map_or(Cell::Missing, |at| Cell::Duration(at.since(Default::default()))));
-        table.add_column(Column::duration("at", "At"), at);
-        let span = rows().map(|row| row.span.map_or(Cell::Missing, |span| Cell::Count(span.0.into())));
-        table.add_column(Column::count("span", "Span"), span);
-        if rows().any(|row| row.source.is_some()) {
-            let source = rows().map(|row| row.source.as_deref().map_or(Cell::Missing, Cell::text));
-            table.add_column(Column::text("source", "Source"), source);
-        }
-        table
+        Schema::<Evidence>::new("evidence", "Evidence")
+            .text("what", "What", |row| &row.what)
+            .help("What was seen.")
+            .count("count", "Count", |row| row.count)
+            .help("How often it was seen.")
+            .duration("time", "Time", |row| row.time)
+            .help("How long it took in all.")
+            .when(self.evidence.iter().any(|row| row.time.0 != 0))
+            .bytes("bytes", "Memory", |row| row.bytes)
+            .help("How much memory it is about.")
+            .if_any()
+            .duration("at", "At", |row| row.at.map(|at| Duration(at.0)))
+            .help("When it was seen, from the start of the trace.")
+            .count("span", "Span", |row| row.span.map(|span| u64::from(span.0)))
+            .help("The number of an event that shows it.")
+            .text("source", "Source", |row| row.source.as_deref())
+            .help("The line of the program.")
+            .if_any()
+            .table(&self.evidence)
     }
 }

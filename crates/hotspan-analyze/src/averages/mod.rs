@@ -1,12 +1,12 @@
 //! torch's `key_averages()`: every event of a trace, summed up by name and whatever else tells rows apart.
 //!
-//! `compute` walks the events, `key` decides what shares a row, `distribution` keeps what an average hides, `merge` adds up several traces. How rows look as text is left to [`crate::table()`].
+//! `compute` walks the events, `key` decides what shares a row, `distribution` keeps what an average hides, `merge` adds up
+//! several traces. How rows look is left to [`crate::reports::operators`].
 
 mod compute;
 mod distribution;
 mod key;
 mod merge;
-mod report;
 
 use hotspan_store::{Bytes, Duration};
 
@@ -128,7 +128,7 @@ impl Average {
 }
 
 /// The operator table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeyAverages {
     /// The rows, in order of their first event.
     pub rows: Vec<Average>,

@@ -1,7 +1,8 @@
 //! How a comparison looks as a table.
 
-use crate::diff::{Diff, DiffRow, Side, Verdict};
-use crate::report::{Cell, Column, Table};
+use crate::diff::{Diff, DiffRow, Verdict};
+use crate::report::Table;
+use crate::report::schema::Schema;
 
 impl Diff {
     /// How many rows differ by noise only.
@@ -22,25 +23,26 @@ impl Diff {
             }
             None => format!("{}, all together (not both traces have steps)", capital(self.measure)),
         };
-        let mut table = Table::new(&title);
         let wanted = self.rows.iter().filter(|row| with_noise || row.verdict != Verdict::Noise);
         let limit = if limit == 0 { usize::MAX } else { limit };
-        let rows: Vec<&DiffRow> = std::iter::once(&self.total).chain(wanted.take(limit)).collect();
-        let rows = || rows.iter().copied();
-        let time = |side: Option<Side>| side.map_or(Cell::Missing, |side| Cell::Duration(side.time));
-        let calls = |side: Option<Side>| side.map_or(Cell::Missing, |side| Cell::Number(side.calls));
-        table.add_column(Column::text("name", "Name"), rows().map(|row| Cell::text(&row.key)));
-        table.add_column(Column::duration("before", "Before"), rows().map(|row| time(row.before)));
-        table.add_column(Column::duration("after", "After"), rows().map(|row| time(row.after)));
-        table
-            .add_column(Column::duration("change", "Change"), rows().map(|row| Cell::Duration(row.change())));
-        let percent = rows().map(|row| row.percent().map_or(Cell::Missing, Cell::Percent));
-        table.add_column(Column::percent("change_percent", "Change %"), percent);
-        table
-            .add_column(Column::text("verdict", "Verdict"), rows().map(|row| Cell::text(row.verdict.name())));
-        table.add_column(Column::number("calls_before", "Calls before"), rows().map(|row| calls(row.before)));
-        table.add_column(Column::number("calls_after", "Calls after"), rows().map(|row| calls(row.after)));
-        table
+        Schema::<DiffRow>::new("rows", title)
+            .text("name", "Name", |row| &row.key)
+            .help("The operator, function, line, kernel or module.")
+            .duration("before", "Before", |row| Some(row.before?.time))
+            .help("The time in the first trace: of the middle step, or of all where there are no steps.")
+            .duration("after", "After", |row| Some(row.after?.time))
+            .help("The same in the second trace.")
+            .duration("change", "Change", DiffRow::change)
+            .help("How much longer the second took.")
+            .percent("change_percent", "Change %", DiffRow::percent)
+            .help("The change as a share of the time before.")
+            .text("verdict", "Verdict", |row| row.verdict.name())
+            .help("Whether the change is more than the steps differ among themselves.")
+            .number("calls_before", "Calls before", |row| Some(row.before?.calls))
+            .help("Calls in the first trace: on average in a step, or all of them.")
+            .number("calls_after", "Calls after", |row| Some(row.after?.calls))
+            .help("The same in the second trace.")
+            .table(std::iter::once(&self.total).chain(wanted.take(limit)))
     }
 }
 

@@ -1,19 +1,14 @@
 //! Functions: how often each was called, by whom, and what it cost, as pstats counts it.
 //!
-//! `gather` reads them from calls added up, from spans of Python functions or from samples; `order` sorts and chooses; `text` is pstats'
-//! own layout. Adding up several traces and showing files without their folders is done here.
+//! `gather` reads them from calls added up, from spans of Python functions or from samples; `order` sorts and chooses. Adding up several traces and showing files without their folders is done here.
 
 mod gather;
 mod order;
-mod text;
 
 use hashbrown::HashMap;
 use hotspan_store::{Duration, Trace};
 
-use crate::report::{Cell, Column, Table};
-
-pub use order::{Order, OrderError, Restriction};
-pub use text::Heading;
+pub use order::Restriction;
 
 /// What tells functions apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,20 +49,12 @@ pub struct Calls {
 }
 
 impl Calls {
-    fn add(&mut self, other: Self) {
+    /// Adds other calls.
+    pub fn add(&mut self, other: Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.primitive = self.primitive.saturating_add(other.primitive);
         self.own = Duration(self.own.0.saturating_add(other.own.0));
         self.total = Duration(self.total.0.saturating_add(other.total.0));
-    }
-
-    /// Calls as pstats writes them: `7/1` when some were made from within.
-    fn count_text(&self) -> String {
-        if self.calls == self.primitive {
-            self.calls.to_string()
-        } else {
-            format!("{}/{}", self.calls, self.primitive)
-        }
     }
 }
 
@@ -87,7 +74,7 @@ pub struct FunctionRow {
 pub struct Functions {
     rows: Vec<FunctionRow>,
     places: HashMap<FunctionName, usize>,
-    order: Order,
+    order: String,
 }
 
 impl Functions {
@@ -159,7 +146,7 @@ impl Functions {
             self.add_calls(&row.function, row.sums);
             self.add_callers(&row.function, row.callers);
         }
-        self.order = Order::default();
+        self.order.clear();
     }
 
     /// The same with files by their last name. Functions that then look the same are one.
@@ -177,45 +164,5 @@ impl Functions {
                 .add_callers(&function, row.callers.into_iter().map(|(caller, sums)| (strip(caller), sums)));
         }
         stripped
-    }
-
-    /// The table; times are pstats' tottime and cumtime.
-    #[must_use]
-    pub fn report(&self) -> Table {
-        let mut table = Table::new("Functions");
-        let rows = || self.rows.iter();
-        let per = |time: Duration, count: i64| {
-            if count > 0 { Cell::Duration(Duration(time.0 / count)) } else { Cell::Missing }
-        };
-        table.add_column(
-            Column::count("ncalls", "ncalls"),
-            rows().map(|row| Cell::Count(row.sums.calls.max(0) as u64)),
-        );
-        table.add_column(
-            Column::count("pcalls", "pcalls"),
-            rows().map(|row| Cell::Count(row.sums.primitive.max(0) as u64)),
-        );
-        table.add_column(
-            Column::duration("tottime", "tottime"),
-            rows().map(|row| Cell::Duration(row.sums.own)),
-        );
-        let percall = |row: &FunctionRow| per(row.sums.own, row.sums.calls);
-        table.add_column(Column::duration("tottime_percall", "percall"), rows().map(percall));
-        table.add_column(
-            Column::duration("cumtime", "cumtime"),
-            rows().map(|row| Cell::Duration(row.sums.total)),
-        );
-        let percall = |row: &FunctionRow| per(row.sums.total, row.sums.primitive);
-        table.add_column(Column::duration("cumtime_percall", "percall"), rows().map(percall));
-        table.add_column(Column::text("file", "file"), rows().map(|row| Cell::text(&row.function.file)));
-        table.add_column(
-            Column::count("line", "line"),
-            rows().map(|row| Cell::Count(u64::from(row.function.line))),
-        );
-        table.add_column(
-            Column::text("function", "function"),
-            rows().map(|row| Cell::text(&row.function.name)),
-        );
-        table
     }
 }

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use regex_lite::Regex;
 
 use super::{FunctionRow, Functions};
+use crate::report::schema::SortError;
 
 /// Keys, what they sort by, and what pstats calls that. The order matters: a beginning that several share belongs to
 /// nobody.
@@ -51,32 +52,6 @@ impl Field {
     }
 }
 
-/// How functions are ordered.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Order {
-    description: String,
-}
-
-impl Order {
-    /// As pstats says it above a table.
-    pub(super) fn line(&self) -> String {
-        if self.description.is_empty() {
-            return "   Random listing order was used\n".to_owned();
-        }
-        format!("   Ordered by: {}\n", self.description)
-    }
-}
-
-/// A key that sorts by nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot sort by `{key}`; valid keys: {}, or a beginning that only one has", valid.join(", "))]
-pub struct OrderError {
-    /// The key.
-    pub key: String,
-    /// Those there are.
-    pub valid: Vec<&'static str>,
-}
-
 /// The fields of a key or of an unambiguous beginning of one; -1, 0, 1 and 2 are pstats' old numbers.
 fn fields(key: &str) -> Option<(&'static [Field], &'static str)> {
     let key = match key {
@@ -111,13 +86,14 @@ impl Functions {
     ///
     /// # Errors
     /// When a key is none, with those there are.
-    pub fn sort(&mut self, keys: &str) -> Result<(), OrderError> {
+    pub fn sort(&mut self, keys: &str) -> Result<(), SortError> {
         let mut all = Vec::new();
         let mut descriptions = Vec::new();
         for key in keys.split(',').map(str::trim) {
             let Some((fields, description)) = fields(key) else {
                 let valid = KEYS.iter().map(|(word, _, _)| *word).collect();
-                return Err(OrderError { key: key.to_owned(), valid });
+                let note = ", or a beginning that only one has";
+                return Err(SortError { key: key.to_owned(), valid, note });
             };
             all.extend_from_slice(fields);
             descriptions.push(description);
@@ -130,12 +106,19 @@ impl Functions {
         });
         self.places =
             self.rows.iter().enumerate().map(|(place, row)| (row.function.clone(), place)).collect();
-        self.order = Order { description: descriptions.join(", ") };
+        self.order = descriptions.join(", ");
         Ok(())
     }
 
+    /// What the rows are sorted by, in words; empty when they are not.
+    #[must_use]
+    pub fn order(&self) -> &str {
+        &self.order
+    }
+
     /// The rows that pass all restrictions, and what pstats says about each that left some out.
-    pub(super) fn restrict(&self, restrictions: &[Restriction]) -> (Vec<&FunctionRow>, String) {
+    #[must_use]
+    pub fn restrict(&self, restrictions: &[Restriction]) -> (Vec<&FunctionRow>, String) {
         let mut rows: Vec<&FunctionRow> = self.rows.iter().collect();
         let mut said = String::new();
         for restriction in restrictions {

@@ -9,39 +9,53 @@ use crate::idle::{Cause, DeviceIdle, Gap, Piece, call_site, is_user_code};
 use crate::model::Model;
 use crate::model::columns::Texts;
 use crate::model::device_work::DeviceId;
-use crate::report::{Cell, Column, Table};
+use crate::report::schema::{Schema, share};
+use crate::report::{Cell, Table};
+
+const CAUSE: &str = "What the host did meanwhile: data_loader waited for a batch; host_late ran operators or Python; \
+     synchronise waited for the device; dispatch had launched the work already.";
 
 /// The idle time of all devices by cause; causes that do not occur are left out.
 #[must_use]
 pub fn causes(idle: &[DeviceIdle]) -> Table {
-    let mut table = Table::new("Idle time by cause");
-    table.columns = vec![
-        Column::text("device", "Device"),
-        Column::text("cause", "Cause"),
-        Column::duration("total", "Total"),
-        Column::percent("share", "Idle %"),
-        Column::percent("recording_share", "Recording %"),
-        Column::count("pieces", "Pieces"),
-        Column::duration("longest", "Longest"),
-    ];
+    struct Row<'a> {
+        device: &'a DeviceIdle,
+        cause: Cause,
+        total: Duration,
+        pieces: u64,
+        longest: Duration,
+    }
+    let mut rows = Vec::new();
     for device in idle {
         for cause in Cause::ALL {
-            let lengths = device.pieces.iter().filter(|piece| piece.cause == cause);
-            let lengths: Vec<Duration> = lengths.map(|piece| piece.interval.length()).collect();
-            let Some(&longest) = lengths.iter().max() else { continue };
-            let total = device.total(cause);
-            table.add_row(vec![
-                Cell::Text(device.device.to_string()),
-                Cell::text(cause.key()),
-                Cell::Duration(total),
-                Cell::share(total, device.idle),
-                Cell::share(total, device.window.length()),
-                Cell::Count(lengths.len() as u64),
-                Cell::Duration(longest),
-            ]);
+            let pieces = device.pieces.iter().filter(|piece| piece.cause == cause);
+            let lengths: Vec<Duration> = pieces.map(|piece| piece.interval.length()).collect();
+            let (total, pieces) = (device.total(cause), lengths.len() as u64);
+            rows.extend(lengths.into_iter().max().map(|longest| Row {
+                device,
+                cause,
+                total,
+                pieces,
+                longest,
+            }));
         }
     }
-    table
+    Schema::<Row<'_>>::new("idle", "Idle time by cause")
+        .text("device", "Device", |row| row.device.device.to_string())
+        .help("The number of the device.")
+        .text("cause", "Cause", |row| row.cause.key())
+        .help(CAUSE)
+        .duration("total", "Total", |row| row.total)
+        .help("How long the device was idle for that cause.")
+        .percent("share", "Idle %", |row| share(row.total, row.device.idle))
+        .help("The total as a share of all idle time of the device.")
+        .percent("recording_share", "Recording %", |row| share(row.total, row.device.window.length()))
+        .help("The total as a share of the recording.")
+        .count("pieces", "Pieces", |row| row.pieces)
+        .help("How many pieces of gaps have that cause.")
+        .duration("longest", "Longest", |row| row.longest)
+        .help("The longest of these pieces.")
+        .table(&rows)
 }
 
 /// Who is behind idle time: causes with the operator or call, most time first.
@@ -79,29 +93,25 @@ pub fn culprits(model: &Model) -> Table {
     rows.sort_by_key(|((device, cause, name), row)| {
         (std::cmp::Reverse(row.total), *device, *cause, name.map(|name| model.str(name)))
     });
-    let mut table = Table::new("Who kept the device waiting");
-    table.columns = vec![
-        Column::text("device", "Device"),
-        Column::text("cause", "Cause"),
-        Column::text("culprit", "Operator or call"),
-        Column::duration("total", "Total"),
-        Column::count("pieces", "Pieces"),
-        Column::duration("longest", "Longest"),
-        Column::text("python", "Python, at the longest"),
-    ];
-    for ((device, cause, name), row) in rows {
-        table.add_row(vec![
-            Cell::Text(device.to_string()),
-            Cell::text(cause.key()),
-            name.map_or(Cell::Missing, |name| Cell::text(model.str(name))),
-            Cell::Duration(row.total),
-            Cell::Count(row.pieces),
-            Cell::Duration(row.longest),
-            row.longest_in.and_then(|gap| lines.of_gap(gap)).map_or(Cell::Missing, |line| Cell::text(&line)),
-        ]);
-    }
-    drop_empty(&mut table, "python");
-    table
+    Schema::<((DeviceId, Cause, Option<StringId>), Row<'_>)>::new("culprits", "Who kept the device waiting")
+        .text("device", "Device", |row| row.0.0.to_string())
+        .help("The number of the device.")
+        .text("cause", "Cause", |row| row.0.1.key())
+        .help(CAUSE)
+        .text("culprit", "Operator or call", |row| row.0.2.map(|name| model.str(name)))
+        .help("What the host ran, or waited in, while the device was idle.")
+        .duration("total", "Total", |row| row.1.total)
+        .help("How long the device was idle for it.")
+        .count("pieces", "Pieces", |row| row.1.pieces)
+        .help("How many pieces of gaps it caused.")
+        .duration("longest", "Longest", |row| row.1.longest)
+        .help("The longest of these pieces.")
+        .text("python", "Python, at the longest", |row| {
+            row.1.longest_in.and_then(|gap| lines.of_gap(gap)).as_deref().map(Cell::from)
+        })
+        .help("The line of Python that launched late, in the gap with the longest piece.")
+        .if_any()
+        .table(&rows)
 }
 
 /// Names of work tell nothing about why it was not begun.
@@ -113,37 +123,35 @@ fn named(piece: &Piece) -> Option<SpanId> {
 #[must_use]
 pub fn gaps(model: &Model, limit: usize) -> Table {
     let (idle, lines) = (model.idle(), PythonLines::of(model));
-    let mut table = Table::new("Longest gaps");
-    table.columns = vec![
-        Column::text("device", "Device"),
-        Column::duration("begin", "Begin"),
-        Column::duration("length", "Length"),
-        Column::text("cause", "Main cause"),
-        Column::duration("cause_time", "Of that cause"),
-        Column::text("culprit", "Operator or call"),
-        Column::text("next", "Next work"),
-        Column::text("python", "Python"),
-    ];
     let all = idle.iter().flat_map(|device| device.gaps.iter().map(move |gap| (device, gap)));
     let mut all: Vec<_> = all.collect();
     all.sort_by_key(|(_, gap)| (std::cmp::Reverse(gap.interval.length()), gap.interval.begin));
     let limit = if limit == 0 { all.len() } else { limit };
-    let name = |span: Option<SpanId>| span.map_or(Cell::Missing, |span| Cell::text(model.span_name(span)));
-    for (device, gap) in all.into_iter().take(limit) {
-        let main = device.main_piece(gap);
-        table.add_row(vec![
-            Cell::Text(device.device.to_string()),
-            Cell::Duration(Duration(gap.interval.begin.0)),
-            Cell::Duration(gap.interval.length()),
-            main.map_or(Cell::Missing, |piece| Cell::text(piece.cause.key())),
-            main.map_or(Cell::Missing, |piece| Cell::Duration(piece.interval.length())),
-            name(main.and_then(named).or(gap.operator)),
-            name(gap.next),
-            lines.of_gap(gap).map_or(Cell::Missing, |line| Cell::text(&line)),
-        ]);
-    }
-    drop_empty(&mut table, "python");
-    table
+    all.truncate(limit);
+    Schema::<(&DeviceIdle, &Gap)>::new("gaps", "Longest gaps")
+        .text("device", "Device", |row| row.0.device.to_string())
+        .help("The number of the device.")
+        .duration("begin", "Begin", |row| Duration(row.1.interval.begin.0))
+        .help("When the gap began, from the start of the trace.")
+        .duration("length", "Length", |row| row.1.interval.length())
+        .help("How long the device did nothing on any stream.")
+        .text("cause", "Main cause", |row| row.0.main_piece(row.1).map(|piece| piece.cause.key()))
+        .help(CAUSE)
+        .duration("cause_time", "Of that cause", |row| {
+            row.0.main_piece(row.1).map(|piece| piece.interval.length())
+        })
+        .help("How much of the gap has that cause.")
+        .text("culprit", "Operator or call", |row| {
+            let culprit = row.0.main_piece(row.1).and_then(named).or(row.1.operator);
+            culprit.map(|span| model.span_name(span))
+        })
+        .help("What the host ran or waited in, or else the operator that launched the work which ended the gap.")
+        .text("next", "Next work", |row| row.1.next.map(|span| model.span_name(span)))
+        .help("The work that ended the gap.")
+        .text("python", "Python", |row| lines.of_gap(row.1).as_deref().map(Cell::from))
+        .help("The line of Python that launched late.")
+        .if_any()
+        .table(&all)
 }
 
 /// Which line of Python launched late: that of the call, the function around it, or the stack that its operator recorded.
@@ -173,16 +181,5 @@ impl<'m> PythonLines<'m> {
         let stack = self.stack.of(gap.operator?)?;
         let entries = || stack.split(';').filter(|entry| !entry.is_empty());
         entries().find(|entry| is_user_code(entry)).or_else(|| entries().next()).map(Cow::Borrowed)
-    }
-}
-
-/// Takes out a column in which nothing is.
-fn drop_empty(table: &mut Table, key: &str) {
-    let Some(place) = table.columns.iter().position(|column| column.key == key) else { return };
-    if table.rows.iter().all(|row| row.get(place).is_none_or(|cell| *cell == Cell::Missing)) {
-        table.columns.remove(place);
-        for row in &mut table.rows {
-            row.remove(place);
-        }
     }
 }

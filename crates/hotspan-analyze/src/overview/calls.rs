@@ -4,35 +4,31 @@ use hotspan_store::Duration;
 
 use crate::averages::{Average, GroupBy, KeyAverages};
 use crate::kernels::kernels;
-use crate::lines::line_table;
+use crate::lines::{LineFunction, line_functions};
 use crate::model::Model;
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::{ReportOptions, Schema, share, unless_zero};
+use crate::reports::lines::line_table;
 
 /// Ranges that torch marks by itself; other sections are about them.
 const OF_TORCH: [&str; 4] = ["ProfilerStep", "Optimizer.", "enumerate(DataLoader)", "## "];
 
 pub(super) fn operators(averages: &KeyAverages, limit: usize) -> Option<Table> {
-    let mut table = averages.report();
     let operators =
-        |row: &Average| !row.is_user_annotation && !OF_TORCH.iter().any(|name| row.key.starts_with(name));
-    let mut rows: Vec<_> =
-        averages.rows.iter().zip(std::mem::take(&mut table.rows)).filter(|(row, _)| operators(row)).collect();
-    rows.sort_by_key(|(row, _)| std::cmp::Reverse(row.self_cpu_time_total.max(row.self_device_time_total)));
-    table.rows = rows.into_iter().map(|(_, cells)| cells).take(limit).collect();
-    "Operators that cost most".clone_into(&mut table.title);
-    keep(
-        &mut table,
-        &[
-            "name",
-            "self_cpu_percent",
-            "self_cpu_time_total",
-            "cpu_time_total",
-            "self_device_time_total",
-            "self_cpu_memory_usage",
-            "count",
-        ],
-    );
-    (!table.rows.is_empty()).then_some(table)
+        |row: &&Average| !row.is_user_annotation && !OF_TORCH.iter().any(|name| row.key.starts_with(name));
+    let mut rows: Vec<&Average> = averages.rows.iter().filter(operators).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.self_cpu_time_total.max(row.self_device_time_total)));
+    let columns = [
+        "name",
+        "self_cpu_percent",
+        "self_cpu_time_total",
+        "cpu_time_total",
+        "self_device_time_total",
+        "self_cpu_memory_usage",
+        "count",
+    ];
+    let table = averages.schema().table(rows.into_iter().take(limit));
+    table.titled("Operators that cost most").with_columns(&columns).filled()
 }
 
 /// Ranges of `record_function`.
@@ -46,18 +42,17 @@ pub(super) fn ranges(averages: &KeyAverages, whole: Duration, limit: usize) -> O
         averages.rows.iter().filter(is_users).filter(|row| row.cpu_time_total.0 > 0).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.cpu_time_total));
     rows.truncate(limit);
-    let mut table = Table::new("Ranges that the program marks");
-    table.columns = vec![
-        Column::text("name", "Name"),
-        Column::duration("cpu_time_total", "CPU total"),
-        Column::percent("share", "Share"),
-        Column::count("count", "# of Calls"),
-    ];
-    for row in rows {
-        let (total, share) = (Cell::Duration(row.cpu_time_total), Cell::share(row.cpu_time_total, whole));
-        table.add_row(vec![Cell::text(&row.key), total, share, Cell::Count(row.count)]);
-    }
-    (!table.rows.is_empty()).then_some(table)
+    Schema::<Average>::new("ranges", "Ranges that the program marks")
+        .text("name", "Name", |row| &row.key)
+        .help("The name that record_function was given.")
+        .duration("cpu_time_total", "CPU total", |row| row.cpu_time_total)
+        .help("The time of the range, all calls together.")
+        .percent("share", "Share", move |row| share(row.cpu_time_total, whole))
+        .help("The same as a share of the wall time.")
+        .count("count", "# of Calls", |row| row.count)
+        .help("How often the range was entered.")
+        .table(rows)
+        .filled()
 }
 
 /// `nn.Module`s, where calls of them were recorded.
@@ -82,27 +77,23 @@ pub(super) fn modules(model: &Model, limit: usize) -> Option<Table> {
     }
     sums.sort_by_key(|&(_, cpu, device, _)| std::cmp::Reverse(cpu.max(device)));
     sums.truncate(limit);
-    let mut table = Table::new("Modules that cost most");
-    table.columns = vec![
-        Column::text("module", "Module"),
-        Column::duration("self_cpu_time_total", "Self CPU"),
-        Column::duration("self_device_time_total", "Self device"),
-        Column::count("count", "Operators"),
-    ];
-    for (module, cpu, device, count) in sums {
-        let device = if device.0 > 0 { Cell::Duration(device) } else { Cell::Missing };
-        let name = module.strip_prefix("nn.Module: ").unwrap_or(&module);
-        table.add_row(vec![Cell::text(name), Cell::Duration(cpu), device, Cell::Count(count)]);
-    }
-    (!table.rows.is_empty()).then_some(table)
+    Schema::<(String, Duration, Duration, u64)>::new("modules", "Modules that cost most")
+        .text("module", "Module", |row| row.0.strip_prefix("nn.Module: ").unwrap_or(&row.0))
+        .help("The nn.Module.")
+        .duration("self_cpu_time_total", "Self CPU", |row| row.1)
+        .help("Time of its operators on the processor, without the modules in it.")
+        .duration("self_device_time_total", "Self device", |row| unless_zero(row.2))
+        .help("Time of the kernels that its operators launched.")
+        .count("count", "Operators", |row| row.3)
+        .help("How many operators it called.")
+        .table(&sums)
+        .filled()
 }
 
 pub(super) fn device_work(model: &Model, limit: usize) -> Option<Table> {
     let mut table = kernels(model).report();
     table.rows.truncate(limit);
-    "Kernels that cost most".clone_into(&mut table.title);
-    keep(&mut table, &["name", "total", "share", "calls", "mean"]);
-    (!table.rows.is_empty()).then_some(table)
+    table.titled("Kernels that cost most").with_columns(&["name", "total", "share", "calls", "mean"]).filled()
 }
 
 /// Lines that were recorded one by one, most time first.
@@ -110,20 +101,9 @@ pub(super) fn recorded_lines(model: &Model, limit: usize) -> Option<Table> {
     if model.profile().lines.is_empty() {
         return None;
     }
-    let mut table = line_table(model);
-    let _ = table.sort_by("time").or_else(|_| table.sort_by("increment"));
-    table.rows.truncate(limit);
-    "Recorded lines that cost most".clone_into(&mut table.title);
-    (!table.rows.is_empty()).then_some(table)
-}
-
-/// Leaves only some columns: what fits a terminal.
-fn keep(table: &mut Table, keys: &[&str]) {
-    let wanted: Vec<bool> = table.columns.iter().map(|column| keys.contains(&column.key.as_str())).collect();
-    let mut kept = wanted.iter();
-    table.columns.retain(|_| kept.next().copied().unwrap_or(false));
-    for row in &mut table.rows {
-        let mut kept = wanted.iter();
-        row.retain(|_| kept.next().copied().unwrap_or(false));
-    }
+    let most =
+        |key: &str| ReportOptions { sort: Some(key.to_owned()), limit: Some(limit), ..Default::default() };
+    let has_memory = line_functions(model).iter().any(LineFunction::has_memory);
+    let table = line_table(model, &most(if has_memory { "increment" } else { "time" })).ok()?;
+    table.titled("Recorded lines that cost most").filled()
 }

@@ -11,7 +11,8 @@ use crate::advice::{Selection, advise};
 use crate::diff::{By, Diff, DiffRow, Verdict, diff};
 use crate::model::Model;
 use crate::overview::hot::{self, HotRow, counted_samples};
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::{Schema, share};
 use crate::wall_time::{Activity, WallTime};
 
 /// A difference below this part of the wall time is noise.
@@ -168,14 +169,6 @@ fn hot_changes(before: Vec<HotRow>, after: Vec<HotRow>, scales: (Scale, Scale)) 
     changes
 }
 
-fn percent(before: Duration, after: Duration) -> Cell {
-    if before.0 <= 0 {
-        Cell::Missing
-    } else {
-        Cell::Percent((after - before).0 as f64 * 100.0 / before.0 as f64)
-    }
-}
-
 impl Comparison {
     /// What changed, in sentences.
     #[must_use]
@@ -232,60 +225,60 @@ impl Comparison {
     /// The tables: parts of the wall time, then what changed by more than noise.
     #[must_use]
     pub fn report(&self) -> Vec<Table> {
-        let mut parts = Table::new("Where the time went");
-        parts.columns = vec![
-            Column::text("activity", "Activity"),
-            Column::duration("before", "Before"),
-            Column::duration("after", "After"),
-            Column::duration("change", "Change"),
-            Column::percent("change_percent", "Change %"),
-            Column::text("verdict", "Verdict"),
-        ];
-        if let Some((before, after)) = self.wall_time {
-            let times = [before, after, after - before].map(Cell::Duration);
-            let mut row = vec![Cell::text("wall time")];
-            row.extend(times);
-            row.extend([percent(before, after), Cell::Missing]);
-            parts.add_row(row);
-        }
-        for row in &self.parts {
-            let mut cells = vec![Cell::Text(row.activity.title())];
-            cells.extend([row.before, row.after, row.after - row.before].map(Cell::Duration));
-            cells.extend([percent(row.before, row.after), Cell::text(row.verdict.name())]);
-            parts.add_row(cells);
-        }
-        let mut tables = vec![parts];
-        let mut operators = self.operators.report(TOP, false);
-        operators.title = format!("Operators: {}", operators.title.to_lowercase());
+        let total = self.wall_time.map(|(before, after)| ("wall time".to_owned(), before, after, None));
+        let of_part = |row: &PartChange| (row.activity.title(), row.before, row.after, Some(row.verdict));
+        let rows: Vec<_> = total.into_iter().chain(self.parts.iter().map(of_part)).collect();
+        let parts =
+            Schema::<(String, Duration, Duration, Option<Verdict>)>::new("parts", "Where the time went")
+                .text("activity", "Activity", |row| &row.0)
+                .help("What the main thread did.");
+        let parts = with_change(parts, |row| (row.1, row.2))
+            .text("verdict", "Verdict", |row| row.3.map(Verdict::name))
+            .help("Whether the difference is more than noise.")
+            .table(&rows);
         // `hotspan diff` has the calls too; here names are worth more.
-        operators.columns.truncate(6);
-        operators.rows.iter_mut().for_each(|row| row.truncate(6));
-        tables.push(operators);
+        let operators = self.operators.report(TOP, false).with_columns(&[
+            "name",
+            "before",
+            "after",
+            "change",
+            "change_percent",
+            "verdict",
+        ]);
+        let title = format!("Operators: {}", operators.title.to_lowercase());
+        let mut tables = vec![parts, operators.titled(&title)];
         // The first row of a comparison is its total.
         tables.retain(|table| table.rows.len() > 1);
-        tables.extend(hot_table("Functions that changed", "Function", &self.functions));
-        tables.extend(hot_table("Lines that changed", "In", &self.lines));
+        tables.extend(hot_table(("functions", "Functions that changed"), "Function", &self.functions));
+        tables.extend(hot_table(("lines", "Lines that changed"), "In", &self.lines));
         tables
     }
 }
 
-fn hot_table(title: &str, name: &str, rows: &[HotChange]) -> Option<Table> {
-    let mut table = Table::new(title);
-    table.columns = vec![
-        Column::duration("before", "Before"),
-        Column::duration("after", "After"),
-        Column::duration("change", "Change"),
-        Column::percent("change_percent", "Change %"),
-        Column::text("function", name),
-        Column::text("place", "Where"),
-    ];
-    for row in rows.iter().filter(|row| row.verdict == Verdict::Change).take(TOP) {
-        let mut cells: Vec<Cell> =
-            [row.before, row.after, row.after - row.before].map(Cell::Duration).to_vec();
-        cells.extend([percent(row.before, row.after), Cell::text(&row.name), Cell::text(&row.location)]);
-        table.add_row(cells);
-    }
-    (!table.rows.is_empty()).then_some(table)
+fn hot_table((id, title): (&str, &str), name: &str, rows: &[HotChange]) -> Option<Table> {
+    with_change(Schema::<HotChange>::new(id, title), |row| (row.before, row.after))
+        .text("function", name, |row| &row.name)
+        .help("The function, of Python or native.")
+        .text("place", "Where", |row| &row.location)
+        .help("The file and line, or the package of native code.")
+        .table(rows.iter().filter(|row| row.verdict == Verdict::Change).take(TOP))
+        .filled()
+}
+
+/// Adds the columns of a change.
+fn with_change<'a, R>(schema: Schema<'a, R>, times: fn(&R) -> (Duration, Duration)) -> Schema<'a, R> {
+    schema
+        .duration("before", "Before", move |row| times(row).0)
+        .help("The time in the first recording.")
+        .duration("after", "After", move |row| times(row).1)
+        .help("The time in the second recording.")
+        .duration("change", "Change", move |row| times(row).1 - times(row).0)
+        .help("How much longer the second took.")
+        .percent("change_percent", "Change %", move |row| {
+            let (before, after) = times(row);
+            share(after - before, before).filter(|_| before.0 > 0)
+        })
+        .help("The change as a share of the time before.")
 }
 
 /// `5.100 s, then 3.200 s: 37 % less (1.6 times as fast)`.

@@ -3,7 +3,8 @@
 use hotspan_store::{Duration, Trace};
 use serde_json::Value;
 
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::{Schema, share};
 use crate::wall_time::RUN_KEY;
 
 /// What recording cost the program.
@@ -27,14 +28,15 @@ impl Cost {
     /// How it looks: the time of each and its share of the wall time.
     #[must_use]
     pub fn report(&self, whole: Duration) -> Table {
-        let mut table = Table::new("Cost of recording");
-        let columns = [Column::text("where", "Where"), Column::duration("time", "Time")];
-        table.columns = columns.into_iter().chain([Column::percent("share", "Of the wall time")]).collect();
         let rows = [("The program's own threads", self.in_program), ("hotspan's thread", self.agent)];
-        for (name, time) in rows {
-            table.add_row(vec![Cell::text(name), Cell::Duration(time), Cell::share(time, whole)]);
-        }
-        table
+        Schema::<(&str, Duration)>::new("cost", "Cost of recording")
+            .text("where", "Where", |row| row.0)
+            .help("Whose time recording took.")
+            .duration("time", "Time", |row| row.1)
+            .help("How much: estimated in the program's threads, measured in hotspan's.")
+            .percent("share", "Of the wall time", move |row| share(row.1, whole))
+            .help("The same as a share of the wall time.")
+            .table(&rows)
     }
 }
 

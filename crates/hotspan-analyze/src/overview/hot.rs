@@ -8,7 +8,8 @@ use hotspan_store::{Duration, FrameId, FrameKind, FrameRow, SampleState, StackId
 
 use crate::call_tree::is_library;
 use crate::model::Model;
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::{Schema, share};
 use crate::wall_time::{
     RUN_KEY, is_importing, is_recorder, is_system_or_interpreter, package, program_thread,
 };
@@ -170,42 +171,32 @@ pub(super) fn lines(model: &Model, _: &[(StackId, Duration)]) -> Vec<HotRow> {
 
 /// Functions as a table. Their share is that of the wall time, which threads side by side may exceed.
 pub(super) fn function_table(rows: &[HotRow], whole: Duration) -> Option<Table> {
-    let mut table = Table::new("Functions that cost most");
-    table.columns = vec![
-        Column::duration("own", "Own"),
-        Column::percent("own_share", "Own %"),
-        Column::duration("total", "Total"),
-        Column::text("function", "Function"),
-        Column::text("place", "Where"),
-    ];
-    for row in rows {
-        table.add_row(vec![
-            Cell::Duration(row.own),
-            Cell::share(row.own, whole),
-            Cell::Duration(row.total),
-            Cell::text(&row.name),
-            Cell::text(&row.location),
-        ]);
-    }
-    (!table.rows.is_empty()).then_some(table)
+    Schema::<HotRow>::new("functions", "Functions that cost most")
+        .duration("own", "Own", |row| row.own)
+        .help("Time in the function itself.")
+        .percent("own_share", "Own %", move |row| share(row.own, whole))
+        .help("Time in the function itself, as a share of the wall time; threads run side by side and may exceed it.")
+        .duration("total", "Total", |row| row.total)
+        .help("Time in the function and all it called.")
+        .text("function", "Function", |row| &row.name)
+        .help("The function, of Python or native.")
+        .text("place", "Where", |row| &row.location)
+        .help("Its file and line, or the package of native code.")
+        .table(rows)
+        .filled()
 }
 
 /// Lines as a table.
 pub(super) fn line_table(rows: &[HotRow], whole: Duration) -> Option<Table> {
-    let mut table = Table::new("Lines of the program that cost most");
-    table.columns = vec![
-        Column::duration("time", "Time"),
-        Column::percent("share", "Share"),
-        Column::text("line", "Line"),
-        Column::text("function", "Function"),
-    ];
-    for row in rows {
-        table.add_row(vec![
-            Cell::Duration(row.own),
-            Cell::share(row.own, whole),
-            Cell::text(&row.location),
-            Cell::text(&row.name),
-        ]);
-    }
-    (!table.rows.is_empty()).then_some(table)
+    Schema::<HotRow>::new("program_lines", "Lines of the program that cost most")
+        .duration("time", "Time", |row| row.own)
+        .help("Time of the line with the library code it called.")
+        .percent("share", "Share", move |row| share(row.own, whole))
+        .help("The same as a share of the wall time; threads run side by side and may exceed it.")
+        .text("line", "Line", |row| &row.location)
+        .help("The innermost line in a file of the program's own.")
+        .text("function", "Function", |row| &row.name)
+        .help("The function that the line is in.")
+        .table(rows)
+        .filled()
 }

@@ -3,7 +3,8 @@
 use hashbrown::{HashMap, HashSet};
 use hotspan_store::{Duration, FrameKind, StackId, Trace, TrackId};
 
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::{Schema, share};
 use crate::wall_time::is_importing;
 
 /// Imports below this share of the wall time, in percent, are not worth a table.
@@ -32,21 +33,17 @@ pub(super) fn imports(trace: &Trace, main: Option<TrackId>, whole: Duration) -> 
     }
     let mut rows: Vec<_> = times.into_iter().collect();
     rows.sort_by(|(left, mine), (right, other)| (other.1, other.0, left).cmp(&(mine.1, mine.0, right)));
-    let mut table = Table::new("Imports that cost most");
-    table.columns = vec![
-        Column::duration("total", "Total"),
-        Column::percent("share", "Share"),
-        Column::duration("own", "Own"),
-        Column::text("package", "Package"),
-    ];
-    for (package, (own, total)) in rows.into_iter().take(ROWS) {
-        table.add_row(vec![
-            Cell::Duration(total),
-            Cell::share(total, whole),
-            Cell::Duration(own),
-            Cell::Text(package),
-        ]);
-    }
+    rows.truncate(ROWS);
+    let table = Schema::<(String, (Duration, Duration))>::new("imports", "Imports that cost most")
+        .duration("total", "Total", |row| row.1.1)
+        .help("Time of the main thread in the package's modules and in all that these import.")
+        .percent("share", "Share", move |row| share(row.1.1, whole))
+        .help("The same as a share of the wall time.")
+        .duration("own", "Own", |row| row.1.0)
+        .help("Time of the main thread in the package's own modules.")
+        .text("package", "Package", |row| &row.0)
+        .help("The package, as import calls it.")
+        .table(&rows);
     Some(table)
 }
 

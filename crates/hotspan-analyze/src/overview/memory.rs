@@ -9,56 +9,46 @@ use crate::model::memory_events::MemoryDevice;
 use crate::overview::hot::program_line;
 use crate::overview::imports::imported;
 use crate::process_memory::ProcessSeries;
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::{Schema, unless_empty};
 
 /// How many of those who hold memory are named.
 const HOLDERS: usize = 3;
 
 pub(super) fn memory(model: &Model) -> Option<Table> {
-    let mut table = Table::new("Memory at its peak");
-    table.columns = vec![
-        Column::text("what", "What"),
-        Column::bytes("bytes", "Bytes"),
-        Column::duration("after", "After"),
-        Column::text("holder", "Held by, or grown in"),
-    ];
+    let named = |holders: Vec<(&str, Bytes)>| {
+        holders.iter().map(|(name, bytes)| format!("{name} ({bytes})")).collect::<Vec<_>>().join(", ")
+    };
+    let mut rows: Vec<(String, Bytes, Duration, String)> = Vec::new();
     for process in &model.process_memory().processes {
         let Some((time, bytes)) = process.peak_point() else { continue };
-        let what = Cell::Text(format!("process {}", process.pid));
         let grown = growth(model, process, time);
-        let grown = grown.iter().take(HOLDERS).map(|(what, bytes)| format!("{what} ({bytes})"));
-        let grown = grown.collect::<Vec<_>>().join(", ");
-        let grown = if grown.is_empty() { Cell::Missing } else { Cell::Text(grown) };
-        table.add_row(vec![what, Cell::Bytes(bytes), Cell::Duration(Duration(time.0)), grown]);
+        let grown = grown.iter().take(HOLDERS).map(|(what, bytes)| (what.as_str(), *bytes));
+        rows.push((format!("process {}", process.pid), bytes, Duration(time.0), named(grown.collect())));
     }
     for timeline in model.memory_timeline() {
-        let holders: Vec<String> = timeline
-            .holders
-            .iter()
-            .take(HOLDERS)
-            .map(|holder| {
-                let operator = if holder.operator.is_empty() { "no operator" } else { &holder.operator };
-                format!("{operator} ({})", holder.bytes)
-            })
-            .collect();
-        let device = match timeline.device {
-            MemoryDevice { kind: 0, process: None, .. } => "CPU tensors".to_owned(),
-            MemoryDevice { kind: 0, process: Some(process), .. } => {
-                format!("CPU tensors (process {process})")
-            }
-            MemoryDevice { index, process: None, .. } => format!("device {index}"),
-            MemoryDevice { index, process: Some(process), .. } => {
-                format!("device {index} (process {process})")
-            }
+        let MemoryDevice { kind, index, process } = timeline.device;
+        let of_process = process.map_or_else(String::new, |process| format!(" (process {process})"));
+        let device = match kind {
+            0 => format!("CPU tensors{of_process}"),
+            _ => format!("device {index}{of_process}"),
         };
-        table.add_row(vec![
-            Cell::Text(device),
-            Cell::Bytes(timeline.peak),
-            Cell::Duration(Duration(timeline.peak_time.0)),
-            if holders.is_empty() { Cell::Missing } else { Cell::Text(holders.join(", ")) },
-        ]);
+        let holders = timeline.holders.iter().take(HOLDERS);
+        let holders =
+            holders.map(|holder| (unless_empty(&holder.operator).unwrap_or("no operator"), holder.bytes));
+        rows.push((device, timeline.peak, Duration(timeline.peak_time.0), named(holders.collect())));
     }
-    (!table.rows.is_empty()).then_some(table)
+    Schema::<(String, Bytes, Duration, String)>::new("memory", "Memory at its peak")
+        .text("what", "What", |row| &row.0)
+        .help("A process as the system counts it, or the tensors of a device.")
+        .bytes("bytes", "Bytes", |row| row.1)
+        .help("The most memory it had.")
+        .duration("after", "After", |row| row.2)
+        .help("When that was, from the start of the trace.")
+        .text("holder", "Held by, or grown in", |row| unless_empty(&row.3))
+        .help("The operators that held most of it; of a process, what the main thread ran while it grew.")
+        .table(&rows)
+        .filled()
 }
 
 /// By how much a process grew until its peak, by what most samples of its main thread between two readings say it was doing.

@@ -18,7 +18,8 @@ use hotspan_store::{Duration, LossCount, Severity};
 
 use crate::advice::{Advice, Selection, advise};
 use crate::model::Model;
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::Schema;
 use crate::wall_time::{WallTime, program_thread};
 
 pub use facts::{Cost, cost};
@@ -93,18 +94,16 @@ impl Overview {
     /// What ran, as a table.
     #[must_use]
     pub fn facts_table(&self) -> Table {
-        let mut facts = Table::new("Program");
-        facts.columns = vec![Column::text("fact", "Fact"), Column::text("value", "Value")];
-        for (name, value) in &self.facts {
-            facts.add_row(vec![Cell::text(name), Cell::text(value)]);
-        }
-        if let Some(wall_time) = &self.wall_time {
-            facts.add_row(vec![Cell::text("Wall time"), Cell::Text(wall_time.total.to_string())]);
-        }
-        if let Some(cost) = self.cost_in_words() {
-            facts.add_row(vec![Cell::text("Cost of recording"), Cell::Text(cost)]);
-        }
-        facts
+        let mut facts = self.facts.clone();
+        let wall_time = self.wall_time.as_ref().map(|wall_time| wall_time.total.to_string());
+        facts.extend(wall_time.map(|wall_time| ("Wall time".to_owned(), wall_time)));
+        facts.extend(self.cost_in_words().map(|cost| ("Cost of recording".to_owned(), cost)));
+        Schema::<(String, String)>::new("program", "Program")
+            .text("fact", "Fact", |row| &row.0)
+            .help("What is told about the program.")
+            .text("value", "Value", |row| &row.1)
+            .help("What ran, where, for how long.")
+            .table(&facts)
     }
 
     /// What recording cost, in a sentence.

@@ -5,7 +5,9 @@ use hotspan_store::{Duration, Ident, ProcessId, SampleState, Timestamp, Trace, T
 
 use crate::model::Model;
 use crate::overview::hot::is_ours;
-use crate::report::{Cell, Column, Table};
+use crate::process_memory::ProcessSeries;
+use crate::report::Table;
+use crate::report::schema::{Schema, share};
 
 #[derive(Default)]
 struct Sums {
@@ -53,35 +55,30 @@ pub(super) fn processes(model: &Model, main: Option<TrackId>) -> Option<Table> {
     rows.sort_unstable_by_key(|(process, sums)| {
         (Some(*process) != program, std::cmp::Reverse(sums.running), *process)
     });
-    let mut table = Table::new("Time by process");
-    table.columns = vec![
-        Column::text("process", "Process"),
-        Column::text("what", "What"),
-        Column::duration("alive", "Alive"),
-        Column::duration("running", "Running"),
-        Column::percent("running_share", "Running %"),
-        Column::count("threads", "Threads"),
-        Column::bytes("memory", "Peak memory"),
-    ];
-    for (process, sums) in rows {
-        let ident = trace.process(process).ident;
-        let number = ident.display(trace.strings());
-        let what = match ident {
-            _ if Some(process) == program => "the program",
-            _ if sums.is_loader => "DataLoader worker",
-            Ident::Int(_) | Ident::Text(_) => "child",
-        };
-        let alive = sums.last.since(sums.first.unwrap_or(sums.last));
-        let peak = peaks.iter().find(|peak| Ident::Int(peak.pid) == ident);
-        table.add_row(vec![
-            Cell::Text(number),
-            Cell::text(what),
-            Cell::Duration(alive),
-            Cell::Duration(sums.running),
-            Cell::share(sums.running, alive),
-            Cell::Count(sums.threads.len() as u64),
-            peak.map_or(Cell::Missing, |peak| Cell::Bytes(peak.peak())),
-        ]);
-    }
+    let number = |process: ProcessId| trace.process(process).ident.display(trace.strings());
+    let alive = |sums: &Sums| sums.last.since(sums.first.unwrap_or(sums.last));
+    let table = Schema::<(ProcessId, Sums)>::new("processes", "Time by process")
+        .text("process", "Process", move |row| number(row.0))
+        .help("The number of the process.")
+        .text("what", "What", move |row| match row {
+            (process, _) if Some(*process) == program => "the program",
+            (_, sums) if sums.is_loader => "DataLoader worker",
+            _ => "child",
+        })
+        .help("The program itself, a worker of a DataLoader, or another child.")
+        .duration("alive", "Alive", move |row| alive(&row.1))
+        .help("From the first sample to the last.")
+        .duration("running", "Running", |row| row.1.running)
+        .help("The time that its threads ran, added up.")
+        .percent("running_share", "Running %", move |row| share(row.1.running, alive(&row.1)))
+        .help("Running as a share of Alive: 100 % is one core.")
+        .count("threads", "Threads", |row| row.1.threads.len() as u64)
+        .help("How many threads had samples.")
+        .bytes("memory", "Peak memory", move |row| {
+            let ident = trace.process(row.0).ident;
+            peaks.iter().find(|peak| Ident::Int(peak.pid) == ident).map(ProcessSeries::peak)
+        })
+        .help("The most resident memory it had.")
+        .table(&rows);
     Some(table)
 }

@@ -4,34 +4,37 @@ use hotspan_store::Duration;
 
 use crate::model::Model;
 use crate::model::steps::{ProgramSteps, StepSource};
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::Schema;
 
 pub(super) fn steps(model: &Model) -> Option<Table> {
     let ProgramSteps { all, source, .. } = model.steps();
     let (first, rest) = all.split_first()?;
-    let mut table = Table::new(match source {
+    let title = match source {
         StepSource::Optimizer => "Steps (of the optimizer)",
         StepSource::Marks | StepSource::Nothing => "Steps",
-    });
-    table.columns = vec![
-        Column::text("steps", "Steps"),
-        Column::count("count", "Count"),
-        Column::duration("median", "Median"),
-        Column::duration("shortest", "Shortest"),
-        Column::duration("longest", "Longest"),
-        Column::duration("total", "Total"),
-    ];
-    let mut add = |name: &str, mut durations: Vec<Duration>| {
-        durations.sort_unstable();
-        if let (Some(&shortest), Some(&longest)) = (durations.first(), durations.last()) {
-            let median = durations[durations.len() / 2];
-            let total = durations.iter().copied().sum();
-            let mut cells = vec![Cell::text(name), Cell::Count(durations.len() as u64)];
-            cells.extend([median, shortest, longest, total].map(Cell::Duration));
-            table.add_row(cells);
-        }
     };
-    add("first (warm-up)", vec![first.duration]);
-    add("the others", rest.iter().map(|step| step.duration).collect());
+    let sorted = |durations: &[Duration]| {
+        let mut durations = durations.to_vec();
+        durations.sort_unstable();
+        durations
+    };
+    let rest: Vec<Duration> = rest.iter().map(|step| step.duration).collect();
+    let mut rows = vec![("first (warm-up)", vec![first.duration]), ("the others", sorted(&rest))];
+    rows.retain(|(_, durations)| !durations.is_empty());
+    let table = Schema::<(&str, Vec<Duration>)>::new("steps", title)
+        .text("steps", "Steps", |row| row.0)
+        .help("The first step, which warms caches up and compiles, or all others.")
+        .count("count", "Count", |row| row.1.len() as u64)
+        .help("How many steps there are.")
+        .duration("median", "Median", |row| row.1[row.1.len() / 2])
+        .help("The middle one of their durations.")
+        .duration("shortest", "Shortest", |row| row.1.first().copied())
+        .help("The shortest step.")
+        .duration("longest", "Longest", |row| row.1.last().copied())
+        .help("The longest step.")
+        .duration("total", "Total", |row| row.1.iter().copied().sum::<Duration>())
+        .help("All of them added up.")
+        .table(&rows);
     Some(table)
 }

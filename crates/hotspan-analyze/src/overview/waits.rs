@@ -4,7 +4,8 @@ use hashbrown::HashMap;
 use hotspan_store::{Duration, FrameKind, SampleState, StackId, Trace, TrackId};
 
 use crate::overview::hot::{ProgramFolder, program_line};
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::{Schema, share, unless_empty};
 use crate::wall_time::kernel_call_of_wait;
 
 /// Waits below this share of the wall time, in percent, are not worth a table.
@@ -36,21 +37,17 @@ pub(super) fn waits(trace: &Trace, main: Option<TrackId>, whole: Duration) -> Op
     }
     let mut rows: Vec<_> = times.into_iter().collect();
     rows.sort_by(|(left, mine), (right, other)| (other, left).cmp(&(mine, right)));
-    let mut table = Table::new("What the main thread waited for");
-    table.columns = vec![
-        Column::duration("time", "Time"),
-        Column::percent("share", "Share"),
-        Column::text("what", "What"),
-        Column::text("line", "Line"),
-    ];
-    for ((what, line), time) in rows.into_iter().take(ROWS) {
-        table.add_row(vec![
-            Cell::Duration(time),
-            Cell::share(time, whole),
-            Cell::Text(what),
-            if line.is_empty() { Cell::Missing } else { Cell::Text(line) },
-        ]);
-    }
+    rows.truncate(ROWS);
+    let table = Schema::<((String, String), Duration)>::new("waits", "What the main thread waited for")
+        .duration("time", "Time", |row| row.1)
+        .help("How long it waited.")
+        .percent("share", "Share", move |row| share(row.1, whole))
+        .help("The same as a share of the wall time.")
+        .text("what", "What", |row| &row.0.0)
+        .help("The kind of wait, and the system call.")
+        .text("line", "Line", |row| unless_empty(&row.0.1))
+        .help("The line of the program, or the innermost Python function.")
+        .table(&rows);
     Some(table)
 }
 

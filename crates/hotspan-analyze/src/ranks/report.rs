@@ -2,77 +2,72 @@
 
 use hotspan_store::{Bytes, Duration};
 
-use crate::ranks::{RankRow, Ranks};
-use crate::report::{Cell, Column, Table};
+use crate::ranks::{CollectiveRow, RankRow, Ranks};
+use crate::report::Table;
+use crate::report::schema::{Schema, unless_empty};
 use crate::steps::DeviceStep;
 
 impl Ranks {
-    /// The tables, with the name that programs call each by.
+    /// The tables that have rows.
     #[must_use]
-    pub fn report(&self) -> Vec<(&'static str, Table)> {
-        let mut tables = vec![("ranks", self.rank_table()), ("collectives", self.collective_table())];
-        tables.retain(|(_, table)| !table.rows.is_empty());
-        tables
+    pub fn report(&self) -> Vec<Table> {
+        [self.rank_table(), self.collective_table()].into_iter().filter_map(Table::filled).collect()
     }
 
     fn rank_table(&self) -> Table {
-        let mut table = Table::new("Ranks");
-        let rows = || self.ranks.iter();
-        let time = |part: fn(&DeviceStep) -> Duration| {
-            rows().map(move |row| row.time.as_ref().map_or(Cell::Missing, |time| Cell::Duration(part(time))))
-        };
-        table.add_column(Column::text("rank", "Rank"), rows().map(|row| Cell::Text(row.rank.to_string())));
-        table.add_column(Column::duration("time", "Recording"), time(|time| time.time));
-        table.add_column(Column::duration("compute", "Compute"), time(|time| time.compute));
-        table.add_column(
-            Column::duration("communication", "Exposed communication"),
-            time(|time| time.communication),
-        );
-        table.add_column(Column::duration("copy", "Exposed copy"), time(|time| time.copy));
-        table.add_column(Column::duration("idle", "Idle"), time(|time| time.idle));
-        let of = |value: fn(&RankRow) -> Cell| rows().map(value);
-        table.add_column(Column::count("collectives", "Collectives"), of(|row| Cell::Count(row.matched)));
-        table.add_column(Column::count("alone", "No partner"), of(|row| Cell::Count(row.alone)));
-        table.add_column(Column::duration("wait", "Wait"), of(|row| Cell::Duration(row.wait)));
-        table.add_column(Column::duration("transfer", "Transfer"), of(|row| Cell::Duration(row.transfer)));
-        table.add_column(Column::count("last", "Came last"), of(|row| Cell::Count(row.last)));
-        table
+        let time = |part: fn(&DeviceStep) -> Duration| move |row: &RankRow| row.time.as_ref().map(part);
+        Schema::<RankRow>::new("ranks", "Ranks")
+            .text("rank", "Rank", |row| row.rank.to_string())
+            .help("The number of the rank.")
+            .duration("time", "Recording", time(|time| time.time))
+            .help("How long its device was recorded; the four parts that follow add up to it.")
+            .duration("compute", "Compute", time(|time| time.compute))
+            .help("A kernel computed.")
+            .duration("communication", "Exposed communication", time(|time| time.communication))
+            .help("Communication while nothing computed: what overlapping would hide.")
+            .duration("copy", "Exposed copy", time(|time| time.copy))
+            .help("Copies while nothing computed or communicated.")
+            .duration("idle", "Idle", time(|time| time.idle))
+            .help("The device did nothing on any stream.")
+            .count("collectives", "Collectives", |row| row.matched)
+            .help("Collectives that other ranks have too.")
+            .count("alone", "No partner", |row| row.alone)
+            .help("Collectives that no other rank has.")
+            .duration("wait", "Wait", |row| row.wait)
+            .help("In a collective, before the last rank arrived.")
+            .duration("transfer", "Transfer", |row| row.transfer)
+            .help("In a collective, after the last rank arrived.")
+            .count("last", "Came last", |row| row.last)
+            .help("How often the others waited for it.")
+            .table(&self.ranks)
     }
 
     fn collective_table(&self) -> Table {
-        let mut table = Table::new("Collectives");
-        table.columns = vec![
-            Column::text("kind", "Collective"),
-            Column::text("group", "Group"),
-            Column::count("calls", "Calls"),
-            Column::count("ranks", "Ranks"),
-            Column::bytes("bytes", "Bytes"),
-            Column::duration("transfer", "Transfer"),
-            Column::duration("wait", "Wait, all ranks"),
-            Column::duration("longest_wait", "Longest waits"),
-            Column::number("algorithm_rate", "Algorithm GB/s"),
-            Column::number("bus_rate", "Bus GB/s"),
-            Column::text("last", "Last rank"),
-            Column::count("times_last", "Times last"),
-        ];
-        let number = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Number);
-        for row in &self.collectives {
-            let bytes = row.bytes.and_then(|bytes| i64::try_from(bytes).ok());
-            table.add_row(vec![
-                Cell::text(&row.kind),
-                if row.group.is_empty() { Cell::Missing } else { Cell::text(&row.group) },
-                Cell::Count(row.calls),
-                Cell::Count(row.ranks),
-                bytes.map_or(Cell::Missing, |bytes| Cell::Bytes(Bytes(bytes))),
-                Cell::Duration(row.transfer),
-                Cell::Duration(row.wait),
-                Cell::Duration(row.longest_wait),
-                number(row.algorithm_rate),
-                number(row.bus_rate),
-                row.last.map_or(Cell::Missing, |(rank, _)| Cell::Text(rank.to_string())),
-                row.last.map_or(Cell::Missing, |(_, count)| Cell::Count(count)),
-            ]);
-        }
-        table
+        Schema::<CollectiveRow>::new("collectives", "Collectives")
+            .text("kind", "Collective", |row| &row.kind)
+            .help("The kind of collective.")
+            .text("group", "Group", |row| unless_empty(&row.group))
+            .help("The process group.")
+            .count("calls", "Calls", |row| row.calls)
+            .help("How many there were.")
+            .count("ranks", "Ranks", |row| row.ranks)
+            .help("How many ranks took part.")
+            .bytes("bytes", "Bytes", |row| i64::try_from(row.bytes?).ok().map(Bytes))
+            .help("How many bytes a rank contributed in all.")
+            .duration("transfer", "Transfer", |row| row.transfer)
+            .help("After the last rank arrived: the shortest kernel among the ranks.")
+            .duration("wait", "Wait, all ranks", |row| row.wait)
+            .help("Before the last rank arrived, added up over the ranks.")
+            .duration("longest_wait", "Longest waits", |row| row.longest_wait)
+            .help("The longest wait of any rank, added up over the calls.")
+            .number("algorithm_rate", "Algorithm GB/s", |row| row.algorithm_rate)
+            .help("Bytes over transfer time, as nccl-tests has it.")
+            .number("bus_rate", "Bus GB/s", |row| row.bus_rate)
+            .help("The rate on the links between ranks, as nccl-tests has it.")
+            .text("last", "Last rank", |row| row.last.map(|(rank, _)| rank.to_string()))
+            .help("The rank that came last most often.")
+            .count("times_last", "Times last", |row| row.last.map(|(_, count)| count))
+            .help("How often that rank came last.")
+            .table(&self.collectives)
     }
 }

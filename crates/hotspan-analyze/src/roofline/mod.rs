@@ -6,7 +6,6 @@
 
 mod bytes;
 mod peaks;
-mod report;
 
 use hashbrown::HashMap;
 use hotspan_store::{Duration, SpanId, StringId};

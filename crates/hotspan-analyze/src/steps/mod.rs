@@ -6,7 +6,6 @@
 //! for the device, other runtime calls, operators, Python.
 
 mod host;
-mod report;
 
 use hotspan_store::{Duration, Timestamp};
 

@@ -14,7 +14,8 @@ use hotspan_store::{Category, Duration, Ident, SampleRow, SampleState, Timestamp
 use serde_json::Value;
 
 use crate::model::Model;
-use crate::report::{Cell, Column, Table};
+use crate::report::Table;
+use crate::report::schema::{Schema, share};
 use libraries::{Doing, doing};
 pub(crate) use libraries::{
     is_importing, is_recorder, is_system_or_interpreter, kernel_call_of_wait, package,
@@ -327,16 +328,13 @@ impl WallTime {
     /// How it looks.
     #[must_use]
     pub fn report(&self) -> Table {
-        let mut table = Table::new("Where the time went");
-        table.columns = vec![
-            Column::text("activity", "Activity"),
-            Column::duration("time", "Time"),
-            Column::percent("share", "Share"),
-        ];
-        for part in &self.parts {
-            let share = Cell::share(part.time, self.total);
-            table.add_row(vec![Cell::Text(part.activity.title()), Cell::Duration(part.time), share]);
-        }
-        table
+        Schema::<Part>::new("wall_time", "Where the time went")
+            .text("activity", "Activity", |part| part.activity.title())
+            .help("What the main thread did.")
+            .duration("time", "Time", |part| part.time)
+            .help("How long it did that; the parts add up to the wall time.")
+            .percent("share", "Share", |part| share(part.time, self.total))
+            .help("The same as a share of the wall time.")
+            .table(&self.parts)
     }
 }

@@ -1,7 +1,7 @@
 //! Rows: grouping, Python functions, memory by thread, stacks, distributions.
 
-use hotspan_analyze::Model;
-use hotspan_analyze::{Average, GroupBy, KeyAverages, RecordScope};
+use hotspan_analyze::{Average, Cell, GroupBy, KeyAverages, Model, RecordScope, Report, ReportOptions};
+use hotspan_store::Duration;
 use serde_json::json;
 
 use crate::kineto::{self, golden_step, memory, operator, span};
@@ -132,7 +132,25 @@ fn calls_are_distributed() {
 #[test]
 fn the_report_has_a_cell_for_every_column() {
     let report = KeyAverages::compute(&golden_step(), &GroupBy::default()).report();
-    let keys: Vec<&str> = report.columns.iter().map(|column| column.key.as_str()).collect();
+    let keys: Vec<&str> = report.columns.iter().map(|column| column.key).collect();
     assert!(keys.contains(&"self_device_time_total") && keys.contains(&"flops") && !keys.contains(&"stack"));
     assert!(report.rows.iter().all(|row| row.len() == keys.len()));
+}
+
+#[test]
+fn wide_tables_have_the_own_time_of_a_call() {
+    let trace = kineto::model(&[
+        operator("aten::linear", 0, 100, 1),
+        operator("aten::addmm", 10, 70, 1),
+        operator("aten::linear", 200, 220, 1),
+    ]);
+    let own_time = |wide| {
+        let report = Report::named("operators").unwrap();
+        let options = ReportOptions { wide, sort: Some("count".to_owned()), ..ReportOptions::default() };
+        let table = (report.tables)(&trace, &options).unwrap().remove(0);
+        let index = table.columns.iter().position(|column| column.key == "self_cpu_time")?;
+        Some(table.rows[0][index].clone())
+    };
+    assert_eq!(own_time(false), None);
+    assert_eq!(own_time(true), Some(Cell::Duration(Duration(30))), "60 of two calls");
 }

@@ -62,7 +62,7 @@ fn utilisation_is_of_the_recording() {
     assert_eq!((used.busy(), used.kernels), (Duration(140), Duration(100)));
     assert_eq!((used.sm_efficiency, used.occupancy), (Some(37.5), Some(30.0)));
     assert_eq!((used.kernel_total, used.tensor_total), (Duration(100), Duration(50)));
-    let names: Vec<&str> = gpu.report(&trace, 0).into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = gpu.report(&trace, 0).into_iter().map(|table| table.id).collect();
     assert_eq!(names, ["devices", "time", "idle", "culprits", "gaps", "launches", "streams"]);
 }
 

@@ -40,6 +40,41 @@ pub(crate) fn memory(time: i64, bytes: i64, device_type: i64, thread: i64) -> Va
         "ns": time, "args": {"Bytes": bytes, "Device Type": device_type}})
 }
 
+/// What no profiler should write.
+pub(crate) fn absurd() -> Model {
+    model(&[
+        operator("late", i64::MAX, i64::MAX, 1),
+        operator("early", i64::MIN, i64::MAX, 1),
+        operator("backwards", 100, -100, 1),
+        operator("", 0, 0, 1),
+        span("cpu_op", "aten::mm", 5, 6, 1, &json!({"Input Dims": "nonsense", "Call stack": 5})),
+        span("cpu_op", "aten::mm", 5, 6, 1, &json!({"Input Dims": [[i64::MAX, i64::MAX], [i64::MAX, -1]]})),
+        span(
+            "cpu_op",
+            "aten::conv2d",
+            5,
+            6,
+            1,
+            &json!({
+                "Input Dims": [[1, 1, i64::MAX, 1], [1, 1, i64::MIN, 1], [], [], [], [], []],
+                "Concrete Inputs": ["", "", "", "[0, 0]", "[1, 1]", "[1, 1]", "0"],
+            }),
+        ),
+        span("cpu_op", "aten::bmm", 5, 6, 1, &json!({"Input Dims": [[[1], 2], null]})),
+        span(
+            "kernel",
+            "k",
+            5,
+            i64::MAX,
+            7,
+            &json!({"External id": i64::MIN, "correlation": -1, "blocks per SM": 1e308}),
+        ),
+        memory(0, i64::MAX, 0, 1),
+        memory(0, i64::MAX, 77, 1),
+        memory(1, i64::MIN, 0, 1),
+    ])
+}
+
 fn read(file: &Value) -> Trace {
     let mut builder = TraceBuilder::new();
     for (key, value) in file.as_object().unwrap() {

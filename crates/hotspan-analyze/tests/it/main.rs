@@ -23,7 +23,8 @@ mod model;
 #[cfg(test)]
 mod ranks;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod steps;
 #[cfg(test)]
-mod tables;
 mod wall_time;

@@ -1,6 +1,8 @@
 //! line_profiler's files: real ones of all pickle protocols, hostile ones, and mutations of both.
 
-use hotspan_analyze::lines::{LineReportOptions, line_functions, line_report, line_table};
+use hotspan_analyze::ReportOptions;
+use hotspan_analyze::lines::line_functions;
+use hotspan_analyze::reports::lines::line_table;
 use hotspan_formats::Exporter;
 use hotspan_formats::export::lprof::Lprof;
 use hotspan_store::Trace;
@@ -17,8 +19,7 @@ fn written(trace: &Trace) -> Vec<u8> {
 /// Reads content; what can be read can be shown, and survives an export.
 fn exercise(content: &[u8]) -> bool {
     let Ok(trace) = read(content) else { return false };
-    let _ = line_report(&trace, &LineReportOptions::default(), &|_| None);
-    let _ = line_table(&trace);
+    assert!(line_table(&trace.clone().into(), &ReportOptions::default()).is_ok());
     let first = written(&trace);
     let again = read(first.clone()).expect("the export is readable");
     assert_eq!(written(&again), first);

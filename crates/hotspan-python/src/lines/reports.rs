@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use hotspan_analyze::lines::{LineReportOptions, line_functions, line_report, memory_report};
+use hotspan::line_text::{LineReportOptions, line_report, memory_report};
+use hotspan_analyze::lines::line_functions;
 use hotspan_collect::lines::resident_bytes;
 use pyo3::prelude::*;
 

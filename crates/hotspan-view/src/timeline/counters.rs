@@ -8,8 +8,6 @@ use hotspan_analyze::busy_curve::busy_curve;
 use hotspan_analyze::intervals::Interval;
 use hotspan_store::{Arg, ProcessId, StringId, TrackId};
 
-use crate::reports::unit;
-
 /// Parts of the recording for which a busy share is told.
 const PARTS: usize = 2000;
 /// More counters than this are not shown; a hostile trace could name each value differently.
@@ -51,7 +49,7 @@ pub(super) fn counters(model: &Model) -> (Vec<Counter>, u64) {
                     if key == name || key == "value" { key.to_owned() } else { format!("{name} {key}") };
                 all.push(Counter {
                     process: Some(model.track(event.track).process),
-                    unit: unit(unit_of(&name)),
+                    unit: unit_of(&name).name(),
                     name,
                     points: Vec::new(),
                 });
@@ -82,7 +80,7 @@ fn device_counters(model: &Model) -> Vec<Counter> {
         all.push(Counter {
             process: None,
             name: format!("Memory of {}", device.device.name()),
-            unit: unit(Unit::Bytes),
+            unit: Unit::Bytes.name(),
             points: device.held().map(|(time, bytes)| (time.0, bytes.0 as f64)).collect(),
         });
     }
@@ -93,7 +91,7 @@ fn device_counters(model: &Model) -> Vec<Counter> {
         all.push(Counter {
             process: Some(device.process),
             name: "Busy".to_owned(),
-            unit: unit(Unit::Percent),
+            unit: Unit::Percent.name(),
             points: curve.into_iter().map(|(time, share)| (time.0, share)).collect(),
         });
     }

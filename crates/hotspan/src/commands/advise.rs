@@ -12,9 +12,9 @@ use crate::present;
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan advise model.json.gz
-  hotspan advise model.json.gz --only fp64-slow-path,numpy-round-trip
-  hotspan advise model.json.gz --fail-on any --ignore warm-up-in-window
+  hotspan advise trace.json.gz
+  hotspan advise trace.json.gz --only fp64-slow-path,numpy-round-trip
+  hotspan advise trace.json.gz --fail-on any --ignore warm-up-in-window
   hotspan advise runs/ --json | jq '.[].findings[] | {rule, gain_percent, source}'
   hotspan advise --docs > advice.md
 

@@ -17,7 +17,7 @@ Examples:
   hotspan diff before.hotspan after.hotspan --by shape --all --limit 0 --csv
 
 Verdicts: `change` is more than the steps differ among themselves, `noise` is not; `unknown` has fewer than three steps on a
-side; `new` and `gone` occur in one model only. Rows that are noise are shown with --all.";
+side; `new` and `gone` occur in one trace only. Rows that are noise are shown with --all.";
 
 /// What a row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -87,14 +87,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         });
         return Ok(writeln!(output, "{object:#}")?);
     }
-    let text = if arguments.format.csv {
-        present::csv(&table, &[], true)
-    } else if arguments.format.markdown {
-        present::markdown(&table)
-    } else {
-        present::text(&table)
-    };
-    output.write_all(text.as_bytes())?;
+    output.write_all(present::in_format(&table, arguments.format, &[], true).as_bytes())?;
     let hidden = result.noise_count();
     if hidden > 0 && !with_noise {
         writeln!(output, "\n{hidden} rows differ by noise only (--all shows them).")?;

@@ -10,8 +10,8 @@ use crate::progress::say;
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan export model.json.gz --to hotspan -o model.hotspan
-  hotspan export model.hotspan --to chrome -o model.json.gz   # gzip or zstd by suffix";
+  hotspan export trace.json.gz --to hotspan -o trace.hotspan
+  hotspan export trace.hotspan --to chrome -o trace.json.gz   # gzip or zstd by suffix";
 
 /// Write a trace in another format
 #[derive(Debug, clap::Args)]

@@ -11,8 +11,8 @@ use crate::progress::say;
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan gpu model.json.gz
-  hotspan gpu model.json.gz --limit 0 --json | jq '.[0].idle'
+  hotspan gpu trace.json.gz
+  hotspan gpu trace.json.gz --limit 0 --json | jq '.[0].idle'
   hotspan gpu runs/ --markdown
 
 docs/gpu-analysis.md says what each number is. For kernels, copies and streams: hotspan stats --by kernel|copy|stream";

@@ -13,8 +13,8 @@ use crate::{files, present};
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan info model.json.gz
-  hotspan info runs/ --json        # every model in a folder";
+  hotspan info trace.json.gz
+  hotspan info runs/ --json        # every trace in a folder";
 
 /// Show what a trace is: who wrote it, what is in it, what is missing
 #[derive(Debug, clap::Args)]

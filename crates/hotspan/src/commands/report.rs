@@ -20,7 +20,7 @@ Examples:
   hotspan report train.hotspan --markdown > report.md
   hotspan report before.hotspan after.hotspan   # what got faster and slower
   hotspan report train.hotspan --html report.html   # the dashboard in one file, to share
-  hotspan report ranks/ --html report.html          # of a folder with a model for each rank
+  hotspan report ranks/ --html report.html          # of a folder with a trace for each rank
   hotspan report train.hotspan.spool            # of a run that was killed";
 
 /// Show where the time of a program went and what to change, or compare two runs
@@ -140,10 +140,8 @@ fn overview_markdown(overview: &Overview) -> String {
 }
 
 fn markdown(tables: &[Table]) -> String {
-    let section = |table: &Table| {
-        let bare = Table { title: String::new(), ..table.clone() };
-        format!("## {}\n\n{}", table.title, present::markdown(&bare))
-    };
+    let section =
+        |table: &Table| format!("## {}\n\n{}", table.title, present::markdown(&table.clone().titled("")));
     tables.iter().map(section).collect::<Vec<_>>().join("\n")
 }
 

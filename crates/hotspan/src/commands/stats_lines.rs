@@ -1,8 +1,9 @@
 //! The part of `hotspan stats` that shows lines of Python: the reports of line_profiler and memory_profiler.
 
 use hotspan_analyze::Model;
-use hotspan_analyze::lines::{LineReportOptions, line_functions, line_report, memory_report};
+use hotspan_analyze::lines::line_functions;
 
+use crate::present::line_text::{LineReportOptions, line_report, memory_report};
 use crate::{present, source_text};
 
 /// Whether a trace has lines and no events.

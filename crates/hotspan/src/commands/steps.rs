@@ -10,12 +10,12 @@ use crate::present::{self, Format};
 
 const EXAMPLES: &str = "\
 Examples:
-  hotspan steps model.json.gz
+  hotspan steps trace.json.gz
   hotspan steps runs/ --csv
-  hotspan steps model.json.gz --json | jq '.[0].devices[] | {step, idle}'
+  hotspan steps trace.json.gz --json | jq '.[0].devices[] | {step, idle}'
 
 On a device: compute + exposed communication + exposed copy + idle = time, exactly.
-On the host the parts add up in the same way. A model without ProfilerStep marks is one step.";
+On the host the parts add up in the same way. A trace without steps is one step.";
 
 /// Show where the time of each step goes, on devices and on the host
 #[derive(Debug, clap::Args)]

@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   hotspan record -o run.hotspan -- python train.py && hotspan tree run.hotspan
   hotspan tree profile.speedscope.json --threads
-  hotspan tree model.json.gz --all --least 0.1    # operators and Python functions, insides of libraries too";
+  hotspan tree trace.json.gz --all --least 0.1    # operators and Python functions, insides of libraries too";
 
 /// Show who called whom and how long it took, as a tree
 #[derive(Debug, clap::Args)]

@@ -5,10 +5,7 @@ use hotspan_analyze::{Cell, Table};
 pub(super) fn render(table: &Table, prefix: &[(&str, String)], header: bool) -> String {
     let mut out = String::new();
     if header {
-        let names = prefix
-            .iter()
-            .map(|(name, _)| *name)
-            .chain(table.columns.iter().map(|column| column.key.as_str()));
+        let names = prefix.iter().map(|(name, _)| *name).chain(table.columns.iter().map(|column| column.key));
         line(&mut out, names.map(str::to_owned));
     }
     for row in &table.rows {
@@ -44,15 +41,16 @@ fn quote(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hotspan_analyze::Column;
+    use hotspan_analyze::Schema;
 
     use super::*;
 
     #[test]
     fn what_needs_quotes_is_quoted() {
-        let mut table = Table::new("");
-        table.columns = vec![Column::text("name", "Name"), Column::count("count", "Count")];
-        table.add_row(vec![Cell::text("a, \"b\""), Cell::Count(2)]);
+        let table = Schema::<(&str, u64)>::new("calls", "")
+            .text("name", "Name", |row| row.0)
+            .count("count", "Count", |row| row.1)
+            .table(&[("a, \"b\"", 2)]);
         assert_eq!(render(&table, &[("rank", "0".into())], true), "rank,name,count\n0,\"a, \"\"b\"\"\",2\n");
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 pub(crate) fn rows(table: &Table) -> Value {
     let row = |cells: &Vec<Cell>| {
         let pairs = table.columns.iter().zip(cells);
-        Value::Object(pairs.map(|(column, cell)| (column.key.clone(), cell.into())).collect::<Map<_, _>>())
+        Value::Object(pairs.map(|(column, cell)| (column.key.to_owned(), cell.into())).collect::<Map<_, _>>())
     };
     table.rows.iter().map(row).collect()
 }

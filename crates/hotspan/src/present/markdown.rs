@@ -34,15 +34,16 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hotspan_analyze::{Cell, Column};
+    use hotspan_analyze::Schema;
 
     use super::*;
 
     #[test]
     fn names_cannot_break_the_table() {
-        let mut table = Table::new("");
-        table.columns = vec![Column::text("name", "Name"), Column::count("count", "# of Calls")];
-        table.add_row(vec![Cell::text("f<int>|g"), Cell::Count(2)]);
+        let table = Schema::<(&str, u64)>::new("calls", "")
+            .text("name", "Name", |row| row.0)
+            .count("count", "# of Calls", |row| row.1)
+            .table(&[("f<int>|g", 2)]);
         assert_eq!(render(&table), "| Name | \\# of Calls |\n| --- | ---: |\n| f\\<int\\>\\|g | 2 |\n");
     }
 }

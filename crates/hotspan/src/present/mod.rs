@@ -3,10 +3,13 @@
 mod advice;
 mod csv;
 mod json;
+pub mod line_text;
 mod markdown;
+pub(crate) mod pstats_text;
 mod report;
 mod sections;
 mod text;
+pub mod torch_table;
 mod tree;
 
 use hotspan_analyze::{Cell, Table};
@@ -34,14 +37,37 @@ pub(crate) struct Format {
     pub(crate) markdown: bool,
 }
 
+impl Format {
+    /// Whether it is for people at a terminal.
+    pub(crate) fn is_text(self) -> bool {
+        self == Self::default()
+    }
+}
+
 /// A table as plain text.
 pub(crate) fn text(table: &Table) -> String {
     text::render(table)
 }
 
+/// A table as plain text, with long words whole.
+pub(crate) fn whole_text(table: &Table) -> String {
+    text::render_whole(table)
+}
+
 /// A table as CSV, with columns of the file in front where there are several files.
 pub(crate) fn csv(table: &Table, prefix: &[(&str, String)], header: bool) -> String {
     csv::render(table, prefix, header)
+}
+
+/// A table in one of the formats that are not JSON.
+pub(crate) fn in_format(table: &Table, format: Format, prefix: &[(&str, String)], header: bool) -> String {
+    if format.csv {
+        csv(table, prefix, header)
+    } else if format.markdown {
+        markdown(table)
+    } else {
+        text(table)
+    }
 }
 
 /// A table as Markdown.

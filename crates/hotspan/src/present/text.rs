@@ -10,6 +10,11 @@ pub(super) fn render(table: &Table) -> String {
     lay_out(table, &cells(table, WIDEST))
 }
 
+/// The same with long words whole.
+pub(super) fn render_whole(table: &Table) -> String {
+    lay_out(table, &cells(table, usize::MAX))
+}
+
 /// The same in lines of at most `limit` characters, as far as cutting words can do that.
 pub(super) fn render_within(table: &Table, limit: usize) -> String {
     let mut cells = cells(table, WIDEST);
@@ -103,17 +108,18 @@ pub(super) fn cut(text: &str, widest: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hotspan_analyze::Column;
+    use hotspan_analyze::Schema;
     use hotspan_store::Duration;
 
     use super::*;
 
     #[test]
     fn columns_line_up() {
-        let mut table = Table::new("Kernels");
-        table.columns = vec![Column::text("name", "Name"), Column::duration("total", "Total")];
-        table.add_row(vec![Cell::text("gemm\u{1b}[31m"), Cell::Duration(Duration(1_500))]);
-        table.add_row(vec![Cell::text(&"x".repeat(100)), Cell::Missing]);
+        let rows = [("gemm\u{1b}[31m".to_owned(), Some(Duration(1_500))), ("x".repeat(100), None)];
+        let table = Schema::<(String, Option<Duration>)>::new("kernels", "Kernels")
+            .text("name", "Name", |row| &row.0)
+            .duration("total", "Total", |row| row.1)
+            .table(&rows);
         let expected = format!(
             "Kernels\n{:<80}     Total\n{}  --------\n{:<80}  1.500 us\n{}...         -\n",
             "Name",
@@ -125,11 +131,12 @@ mod tests {
     }
     #[test]
     fn wide_tables_are_cut_to_fit() {
-        let mut table = Table::new("Lines");
-        table.columns =
-            vec![Column::text("name", "Name"), Column::text("place", "Place"), Column::count("n", "N")];
-        let path = format!("/{}/file.py:12", "folder/".repeat(9));
-        table.add_row(vec![Cell::text(&"f".repeat(70)), Cell::text(&path), Cell::Count(123)]);
+        let rows = [("f".repeat(70), format!("/{}/file.py:12", "folder/".repeat(9)), 123_u64)];
+        let table = Schema::<(String, String, u64)>::new("lines", "Lines")
+            .text("name", "Name", |row| &row.0)
+            .text("place", "Place", |row| &row.1)
+            .count("n", "N", |row| row.2)
+            .table(&rows);
         let text = render_within(&table, 60);
         assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
         assert!(text.contains("file.py:12  123"), "{text}");

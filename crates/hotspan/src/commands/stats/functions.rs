@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hotspan_analyze::Functions;
 use hotspan_analyze::Model;
-use hotspan_analyze::functions::{Calls, FunctionName, Heading, Restriction};
+use hotspan_analyze::functions::{Calls, FunctionName, Restriction};
 use hotspan_formats::Importer;
 use hotspan_formats::import::prof::Prof;
 use serde_json::{Value, json};
@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use super::Arguments;
 use crate::error::CommandError;
 use crate::files;
-use crate::present::{self, Format};
+use crate::present;
+use crate::present::pstats_text::{callees_text, callers_text, stats_text};
 
 /// What is shown of functions, beside their table.
 #[derive(Debug, clap::Args)]
@@ -66,7 +67,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         Ok(())
     });
     if !names.is_empty() {
-        show(functions, names, arguments, output)?;
+        show(functions, &names, arguments, output)?;
     }
     opened
 }
@@ -78,12 +79,12 @@ pub(super) fn show_trace(
     arguments: &Arguments,
     output: &mut dyn Write,
 ) -> Result<(), CommandError> {
-    show(Functions::of(model), vec![path.display().to_string()], arguments, output)
+    show(Functions::of(model), &[path.display().to_string()], arguments, output)
 }
 
 fn show(
     mut functions: Functions,
-    files: Vec<String>,
+    files: &[String],
     arguments: &Arguments,
     output: &mut dyn Write,
 ) -> Result<(), CommandError> {
@@ -97,7 +98,7 @@ fn show(
         functions = functions.without_folders();
     }
     let keys = arguments.sort.as_deref().unwrap_or("cumulative");
-    functions.sort(keys).map_err(|error| CommandError::Usage(error.to_string()))?;
+    functions.sort(keys)?;
     let mut restrictions: Vec<Restriction> =
         wanted.only.iter().map(|text| Restriction::parse(text)).collect();
     let pattern = |pattern: &String| Restriction::Pattern(pattern.clone());
@@ -105,11 +106,10 @@ fn show(
     if arguments.limit > 0 {
         restrictions.push(Restriction::Count(arguments.limit));
     }
-    let Format { json, csv, markdown } = arguments.format;
-    if json || csv || markdown {
+    if !arguments.format.is_text() {
         let chosen = functions.restricted(&restrictions);
         let report = chosen.report();
-        if json {
+        if arguments.format.json {
             let mut rows = present::json_rows(&report);
             for (row, function) in rows.as_array_mut().into_iter().flatten().zip(chosen.rows()) {
                 if wanted.callers.is_some() {
@@ -120,19 +120,17 @@ fn show(
                 }
             }
             writeln!(output, "{:#}", json!([{"files": files, "rows": rows}]))?;
-        } else if csv {
-            output.write_all(present::csv(&report, &[], true).as_bytes())?;
         } else {
-            output.write_all(present::markdown(&report).as_bytes())?;
+            output.write_all(present::in_format(&report, arguments.format, &[], true).as_bytes())?;
         }
         return Ok(());
     }
     let text = if wanted.callers.is_some() {
-        functions.callers_text(&restrictions)
+        callers_text(&functions, &restrictions)
     } else if wanted.callees.is_some() {
-        functions.callees_text(&restrictions)
+        callees_text(&functions, &restrictions)
     } else {
-        functions.text(&Heading { files }, &restrictions)
+        stats_text(&functions, files, &restrictions)
     };
     Ok(output.write_all(present::printable(&text).as_bytes())?)
 }

@@ -2,32 +2,21 @@
 //!
 //! Columns, widths, units, truncation and footer are torch's. One thing is not: with stacks and FLOPs together, torch
 //! prints the values of those two columns under each other's title; here they stand under their own. Columns that torch
-//! does not have come only when asked for, after `# of Calls`.
+//! does not have come only when asked for, after `# of Calls`; they are those of [`KeyAverages::schema`].
 
 mod format;
-mod sort;
 
 use std::fmt::Write;
 
+use hotspan_analyze::averages::{Average, DeviceKind, KeyAverages};
+use hotspan_analyze::report::schema::SortError;
+use hotspan_analyze::{Cell, Shown, Unit};
 use hotspan_store::Duration;
 
-use crate::averages::{Average, DeviceKind, KeyAverages};
 use format::{FlopsScale, flops_scale, memory, shapes, share, shorten, time, trim_path};
 
-pub use sort::{SORT_KEYS, sort};
-
-/// Why a table could not be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TableError {
-    /// There is no such column to sort by.
-    #[error("cannot sort by `{key}`; valid keys: {}", valid.join(", "))]
-    UnknownSortKey {
-        /// What was asked for.
-        key: String,
-        /// What can be asked for.
-        valid: Vec<&'static str>,
-    },
-}
+/// The columns of `distribution`: what an average hides.
+const DISTRIBUTION: [&str; 4] = ["min", "p50", "p99", "max"];
 
 /// One unit for all times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +32,7 @@ pub enum TimeUnit {
 /// How the table looks; the default is torch's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
-    /// Sort by this, largest first; see [`SORT_KEYS`]. `None` keeps the order of the first events.
+    /// Sort by this column of [`KeyAverages::schema`], largest first. `None` keeps the order of the first events.
     pub sort_by: Option<String>,
     /// Show at most this many rows; `None` shows all.
     pub row_limit: Option<usize>,
@@ -61,10 +50,8 @@ pub struct TableOptions {
     pub time_unit: Option<TimeUnit>,
     /// Show FLOPs; `None` when the recording asked for them.
     pub flops: Option<bool>,
-    /// Add the shortest, median, 99th percentile and longest call, which torch does not have.
-    pub distribution: bool,
-    /// Add the share of the wall-clock time, which torch does not have.
-    pub wall_share: bool,
+    /// Columns of [`KeyAverages::schema`] to add, by their keys.
+    pub extra: Vec<&'static str>,
     /// Add the floating point operations per second, which torch does not have.
     pub flop_rate: bool,
 }
@@ -81,20 +68,55 @@ impl Default for TableOptions {
             top_level_events_only: false,
             time_unit: None,
             flops: None,
-            distribution: false,
-            wall_share: false,
+            extra: Vec::new(),
             flop_rate: false,
         }
     }
 }
 
+impl TableOptions {
+    /// The same with every column that torch does not have.
+    #[must_use]
+    pub fn wide(mut self) -> Self {
+        self.extra = DISTRIBUTION.to_vec();
+        self.extra.push("wall_percent");
+        self.extra.extend(extra_columns());
+        self.flop_rate = true;
+        self
+    }
+
+    /// Adds a column that torch does not have, or the group of that name; returns whether there is one.
+    pub fn add(&mut self, name: &str) -> bool {
+        match name {
+            "distribution" => self.extra.extend(DISTRIBUTION),
+            "wall" => self.extra.push("wall_percent"),
+            "flop_rate" => self.flop_rate = true,
+            _ => {
+                let found = extra_columns().into_iter().find(|&key| key == name);
+                self.extra.extend(found);
+                return found.is_some();
+            }
+        }
+        true
+    }
+}
+
+/// The columns that only wide tables have.
+fn extra_columns() -> Vec<&'static str> {
+    let declared = KeyAverages::default().report().declared.into_iter();
+    declared.filter(|column| column.shown == Shown::Wide).map(|column| column.key).collect()
+}
+
 /// The table as text; empty when there are no rows.
-pub fn table(averages: &KeyAverages, options: &TableOptions) -> Result<String, TableError> {
-    let rows = sort::sorted(averages, options.sort_by.as_deref())?;
+///
+/// # Errors
+/// When there is no such column to sort by.
+pub fn table(averages: &KeyAverages, options: &TableOptions) -> Result<String, SortError> {
+    let rows = averages.sorted(options.sort_by.as_deref())?;
     if rows.is_empty() {
         return Ok(String::new());
     }
-    Ok(Layout::new(averages, options, &rows).print(&rows))
+    Ok(TorchTable::new(averages, options, &rows).print(&rows))
 }
 
 const DEFAULT_WIDTH: usize = 12;
@@ -105,26 +127,27 @@ struct Column<'a> {
     title: String,
     width: usize,
     left: bool,
-    value: Box<dyn Fn(&Average) -> String + 'a>,
+    value: Box<dyn Fn(&'a Average) -> String + 'a>,
 }
 
-struct Layout<'a> {
+/// The columns as torch lays them out, and what stands below them.
+struct TorchTable<'a> {
     options: &'a TableOptions,
     columns: Vec<Column<'a>>,
-    /// The place of `Source Location` among the columns.
+    /// The index of `Source Location` among the columns.
     source: Option<usize>,
     self_cpu: Duration,
     self_device: Duration,
     device: Option<&'static str>,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> TorchTable<'a> {
     fn new(averages: &'a KeyAverages, options: &'a TableOptions, rows: &[&'a Average]) -> Self {
         let any = |test: &dyn Fn(&Average) -> bool| rows.iter().any(|row| test(row));
         let has_device_time = any(&|row| row.self_device_time_total.0 > 0);
         let has_device_memory = any(&|row| row.self_device_memory_usage.0 > 0);
         let device = averages.use_device.map(DeviceKind::title);
-        let mut layout = Self {
+        let mut table = Self {
             options,
             columns: Vec::new(),
             source: None,
@@ -132,49 +155,55 @@ impl<'a> Layout<'a> {
             self_device: averages.self_device_time_total(),
             device: has_device_time.then(|| device.unwrap_or("None")),
         };
-        layout.add_names(rows);
-        layout.add_cpu_times();
-        if let Some(device) = layout.device {
-            layout.add_device_times(device);
+        table.add_names(rows);
+        table.add_cpu_times();
+        if let Some(device) = table.device {
+            table.add_device_times(device);
         }
         if averages.profile_memory {
-            layout.add("CPU Mem", |row| memory(row.cpu_memory_usage));
-            layout.add("Self CPU Mem", |row| memory(row.self_cpu_memory_usage));
+            table.add("CPU Mem", |row| memory(row.cpu_memory_usage));
+            table.add("Self CPU Mem", |row| memory(row.self_cpu_memory_usage));
             if let Some(device) = device.filter(|_| has_device_memory) {
-                layout.add(&format!("{device} Mem"), |row| memory(row.device_memory_usage));
-                layout.add(&format!("Self {device} Mem"), |row| memory(row.self_device_memory_usage));
+                table.add(&format!("{device} Mem"), |row| memory(row.device_memory_usage));
+                table.add(&format!("Self {device} Mem"), |row| memory(row.self_device_memory_usage));
             }
         }
-        layout.add("# of Calls", |row| row.count.to_string());
-        layout.add_extras(averages.wall_time);
-        layout.add_shapes(rows);
-        layout.add_source(rows);
+        table.add("# of Calls", |row| row.count.to_string());
+        table.add_extras(averages);
+        table.add_shapes(rows);
+        table.add_source(rows);
         let scale = flops_scale(rows.iter().map(|row| row.flops));
         if let Some(FlopsScale { factor, unit }) =
             scale.filter(|_| options.flops.unwrap_or(averages.with_flops))
         {
-            layout.add(&format!("Total {unit}"), move |row| match row.flops {
+            table.add(&format!("Total {unit}"), move |row| match row.flops {
                 0 => "--".to_owned(),
                 flops => format!("{:8.3}", flops as f64 * factor),
             });
         }
         if options.flop_rate && rows.iter().any(|row| row.flops > 0) {
-            layout.add("GFLOP/s", |row| {
+            table.add("GFLOP/s", |row| {
                 row.flops_per_second().map_or_else(|| "--".to_owned(), |rate| format!("{:.3}", rate / 1e9))
             });
         }
-        layout
+        table
     }
 
-    fn add(&mut self, title: &str, value: impl Fn(&Average) -> String + 'a) {
+    fn add(&mut self, title: &str, value: impl Fn(&'a Average) -> String + 'a) {
         self.add_wide(title, DEFAULT_WIDTH, false, value);
     }
 
-    fn add_wide(&mut self, title: &str, width: usize, left: bool, value: impl Fn(&Average) -> String + 'a) {
+    fn add_wide(
+        &mut self,
+        title: &str,
+        width: usize,
+        left: bool,
+        value: impl Fn(&'a Average) -> String + 'a,
+    ) {
         self.columns.push(Column { title: title.to_owned(), width, left, value: Box::new(value) });
     }
 
-    fn add_time(&mut self, title: &str, micros: impl Fn(&Average) -> f64 + 'a) {
+    fn add_time(&mut self, title: &str, micros: impl Fn(&'a Average) -> f64 + 'a) {
         let unit = self.options.time_unit;
         self.add(title, move |row| time(micros(row), unit));
     }
@@ -208,15 +237,27 @@ impl<'a> Layout<'a> {
         self.add_time(&format!("{device} time avg"), Average::device_time);
     }
 
-    fn add_extras(&mut self, wall_time: Duration) {
-        if self.options.distribution {
-            self.add_time("Min", |row| row.calls.min.as_micros());
-            self.add_time("p50", |row| row.calls.p50.as_micros());
-            self.add_time("p99", |row| row.calls.p99.as_micros());
-            self.add_time("Max", |row| row.calls.max.as_micros());
-        }
-        if self.options.wall_share {
-            self.add("Wall %", move |row| share(row.own_time_total(), wall_time));
+    fn add_extras(&mut self, averages: &'a KeyAverages) {
+        let unit = self.options.time_unit;
+        for column in averages.schema().into_columns() {
+            if self.options.extra.contains(&column.column().key) {
+                let (title, counts) = (column.column().title.clone(), column.column().unit);
+                self.columns.push(Column {
+                    title,
+                    width: DEFAULT_WIDTH,
+                    left: false,
+                    value: Box::new(move |row| match column.cell(row) {
+                        Cell::Duration(duration) => time(duration.as_micros(), unit),
+                        Cell::Percent(percent) => format!("{percent:.2}%"),
+                        Cell::Bytes(bytes) => memory(bytes),
+                        Cell::Count(count) => count.to_string(),
+                        Cell::Number(number) => format!("{number:.3}"),
+                        Cell::Text(text) => text,
+                        Cell::Missing if counts == Unit::Percent => "NaN".to_owned(),
+                        Cell::Missing => "--".to_owned(),
+                    }),
+                });
+            }
         }
     }
 
@@ -241,7 +282,7 @@ impl<'a> Layout<'a> {
         });
     }
 
-    fn print(&self, rows: &[&Average]) -> String {
+    fn print(&self, rows: &[&'a Average]) -> String {
         let mut text = String::new();
         let spaces = SPACING.len() * (self.columns.len() - 1);
         let line_length = self.columns.iter().map(|column| column.width).sum::<usize>() + spaces;
@@ -264,7 +305,7 @@ impl<'a> Layout<'a> {
                     let entry = trim_path(entry, width);
                     self.line(
                         &mut text,
-                        |place, _| if place == source { entry.clone() } else { String::new() },
+                        |index, _| if index == source { entry.clone() } else { String::new() },
                     );
                 }
                 self.line(&mut text, |_, _| String::new());
@@ -288,8 +329,8 @@ impl<'a> Layout<'a> {
     }
 
     fn line(&self, text: &mut String, value: impl Fn(usize, &Column<'a>) -> String) {
-        for (place, column) in self.columns.iter().enumerate() {
-            let (value, width) = (value(place, column), column.width);
+        for (index, column) in self.columns.iter().enumerate() {
+            let (value, width) = (value(index, column), column.width);
             let _ = if column.left {
                 write!(text, "{value:<width$}{SPACING}")
             } else {

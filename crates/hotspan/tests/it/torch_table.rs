@@ -1,6 +1,7 @@
-//! The text of tables. `golden/make_tables.py` had torch print what is expected here.
+//! The text of tables. `golden/make_tables.py`, beside the trace, had torch print what is expected here.
 
-use hotspan_analyze::{GroupBy, KeyAverages, TableError, TableOptions, TimeUnit, table};
+use hotspan::torch_table::{TableOptions, TimeUnit, table};
+use hotspan_analyze::{GroupBy, KeyAverages};
 
 use crate::kineto;
 
@@ -18,7 +19,10 @@ fn assert_same(ours: &str, torch: &str) {
 
 #[test]
 fn by_name() {
-    assert_same(&print(&GroupBy::default(), &TableOptions::default()), include_str!("golden/step.name.txt"));
+    assert_same(
+        &print(&GroupBy::default(), &TableOptions::default()),
+        include_str!("../../../hotspan-analyze/tests/it/golden/step.name.txt"),
+    );
 }
 
 #[test]
@@ -28,7 +32,10 @@ fn sorted_and_limited() {
         row_limit: Some(4),
         ..TableOptions::default()
     };
-    assert_same(&print(&GroupBy::default(), &options), include_str!("golden/step.sorted.txt"));
+    assert_same(
+        &print(&GroupBy::default(), &options),
+        include_str!("../../../hotspan-analyze/tests/it/golden/step.sorted.txt"),
+    );
 }
 
 #[test]
@@ -40,7 +47,10 @@ fn top_level_with_header_in_one_unit() {
         row_limit: None,
         ..TableOptions::default()
     };
-    assert_same(&print(&GroupBy::default(), &options), include_str!("golden/step.top_level.txt"));
+    assert_same(
+        &print(&GroupBy::default(), &options),
+        include_str!("../../../hotspan-analyze/tests/it/golden/step.top_level.txt"),
+    );
 }
 
 #[test]
@@ -50,20 +60,29 @@ fn narrow_names() {
         time_unit: Some(TimeUnit::Seconds),
         ..TableOptions::default()
     };
-    assert_same(&print(&GroupBy::default(), &options), include_str!("golden/step.narrow.txt"));
+    assert_same(
+        &print(&GroupBy::default(), &options),
+        include_str!("../../../hotspan-analyze/tests/it/golden/step.narrow.txt"),
+    );
 }
 
 #[test]
 fn by_shapes() {
     let group_by = GroupBy { input_shapes: true, ..GroupBy::default() };
     let options = TableOptions { max_shapes_column_width: Some(30), ..TableOptions::default() };
-    assert_same(&print(&group_by, &options), include_str!("golden/step.shapes.txt"));
+    assert_same(
+        &print(&group_by, &options),
+        include_str!("../../../hotspan-analyze/tests/it/golden/step.shapes.txt"),
+    );
 }
 
 #[test]
 fn by_overload() {
     let group_by = GroupBy { overload_name: true, ..GroupBy::default() };
-    assert_same(&print(&group_by, &TableOptions::default()), include_str!("golden/step.overload.txt"));
+    assert_same(
+        &print(&group_by, &TableOptions::default()),
+        include_str!("../../../hotspan-analyze/tests/it/golden/step.overload.txt"),
+    );
 }
 
 #[test]
@@ -71,7 +90,10 @@ fn by_stack() {
     let group_by = GroupBy { stack_depth: 2, ..GroupBy::default() };
     let options =
         TableOptions { max_src_column_width: Some(60), flops: Some(false), ..TableOptions::default() };
-    assert_same(&print(&group_by, &options), include_str!("golden/step.stack.txt"));
+    assert_same(
+        &print(&group_by, &options),
+        include_str!("../../../hotspan-analyze/tests/it/golden/step.stack.txt"),
+    );
 }
 
 /// torch prints FLOPs under `Source Location` and the location under FLOPs.
@@ -93,8 +115,7 @@ fn more_than_torch_only_when_asked() {
     let options = TableOptions {
         sort_by: Some("max".to_owned()),
         row_limit: Some(3),
-        distribution: true,
-        wall_share: true,
+        extra: vec!["min", "p50", "p99", "max", "wall_percent"],
         ..TableOptions::default()
     };
     let text = print(&GroupBy::default(), &options);
@@ -118,7 +139,49 @@ fn an_unknown_key_says_which_are_known() {
     let averages = KeyAverages::compute(&kineto::golden_step(), &GroupBy::default());
     let options = TableOptions { sort_by: Some("speed".to_owned()), ..TableOptions::default() };
     let error = table(&averages, &options).unwrap_err();
-    let TableError::UnknownSortKey { key, valid } = &error;
-    assert_eq!((key.as_str(), valid.contains(&"self_cpu_time_total")), ("speed", true));
-    assert!(error.to_string().contains("valid keys: key, count, cpu_time"), "{error}");
+    let keys = [
+        "key",
+        "count",
+        "cpu_time",
+        "cpu_time_total",
+        "self_cpu_time_total",
+        "device_time",
+        "device_time_total",
+        "self_device_time_total",
+        "cpu_memory_usage",
+        "self_cpu_memory_usage",
+        "device_memory_usage",
+        "self_device_memory_usage",
+        "flops",
+        "input_shapes",
+        "overload_name",
+        "stack",
+        "min",
+        "p50",
+        "p99",
+        "max",
+        "wall",
+        "scope",
+    ];
+    for key in keys {
+        assert!(error.valid.contains(&key), "{key}");
+        assert!(averages.sorted(Some(key)).is_ok(), "{key}");
+    }
+    assert!(averages.sorted(Some("self_cuda_time_total")).is_ok());
+    let words = error.to_string();
+    assert!(words.starts_with("cannot sort by `speed`; valid keys: key, overload_name, device,"), "{words}");
+}
+
+#[test]
+fn absurd_times_and_widths_do_not_panic() {
+    let everything = GroupBy { input_shapes: true, stack_depth: 3, module: true, ..GroupBy::default() };
+    let averages = KeyAverages::compute(&kineto::absurd(), &everything);
+    let options = TableOptions {
+        max_name_column_width: Some(0),
+        max_shapes_column_width: Some(0),
+        max_src_column_width: Some(0),
+        flops: Some(true),
+        ..TableOptions::default()
+    };
+    assert!(table(&averages, &options.wide()).unwrap().contains("Self CPU time total"));
 }

@@ -1,12 +1,15 @@
-//! The text layouts of line_profiler and memory_profiler, character for character.
+//! The texts of line_profiler and memory_profiler, character for character. Source text comes from the caller.
+
+mod block;
+mod number;
 
 use std::fmt::Write;
 
+use hotspan_analyze::lines::{LineFunction, line_functions};
 use hotspan_store::{LineRow, Trace};
 
-use super::block::block_length;
-use super::number::general;
-use super::{LineFunction, line_functions};
+use block::block_length;
+use number::general;
 
 /// Gives the text of a source file, or nothing when there is none.
 type Source<'a> = &'a dyn Fn(&str) -> Option<String>;

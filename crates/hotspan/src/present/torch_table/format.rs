@@ -1,9 +1,9 @@
 //! Numbers and texts as torch's tables write them.
 
+use hotspan_analyze::averages::Average;
 use hotspan_store::{Bytes, Duration};
 
-use crate::averages::Average;
-use crate::table::TimeUnit;
+use super::TimeUnit;
 
 /// A time in the unit that suits it, or in the one asked for.
 pub(super) fn time(micros: f64, unit: Option<TimeUnit>) -> String {
