@@ -1,4 +1,4 @@
-//! torch's `events()`: every event of a trace on its own, with its place in the tree and what is its own of time, memory
+//! torch's `events()`: every event of a trace on its own, with its parent and children and what is its own of time, memory
 //! and device work. The numbers are those that [`crate::averages`] adds up.
 
 use hotspan_store::{Duration, SpanId, Timestamp, TrackId};

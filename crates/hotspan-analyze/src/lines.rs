@@ -34,10 +34,10 @@ impl LineFunction {
 #[must_use]
 pub fn line_functions(trace: &Trace) -> Vec<LineFunction> {
     let profile = trace.profile();
-    let mut places: HashMap<FrameId, usize> = HashMap::new();
+    let mut indices: HashMap<FrameId, usize> = HashMap::new();
     let mut functions: Vec<LineFunction> = Vec::new();
     for row in profile.lines.rows() {
-        let place = *places.entry(row.function).or_insert_with(|| {
+        let index = *indices.entry(row.function).or_insert_with(|| {
             let frame = profile.frames.row(row.function);
             functions.push(LineFunction {
                 file: trace.str(frame.file).to_owned(),
@@ -49,7 +49,7 @@ pub fn line_functions(trace: &Trace) -> Vec<LineFunction> {
         });
         // A row without hits says that there is such a function, no more.
         if row.hits > 0 {
-            functions[place].lines.push(row);
+            functions[index].lines.push(row);
         }
     }
     for function in &mut functions {

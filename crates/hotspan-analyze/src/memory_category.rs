@@ -78,6 +78,6 @@ mod tests {
 
     #[test]
     fn numbers_are_places_in_the_list() {
-        assert!(MemoryCategory::ALL.iter().enumerate().all(|(place, category)| category.index() == place));
+        assert!(MemoryCategory::ALL.iter().enumerate().all(|(index, category)| category.index() == index));
     }
 }

@@ -132,7 +132,7 @@ impl ProcessMemory {
 #[cfg(test)]
 mod tests {
     use hotspan_store::args::PendingArgs;
-    use hotspan_store::{Arg, EventRow, Ident, Place, TraceBuilder, keys};
+    use hotspan_store::{Arg, ArgOrigin, EventRow, Ident, TraceBuilder, keys};
 
     use super::*;
 
@@ -140,7 +140,12 @@ mod tests {
         let mut builder = TraceBuilder::new();
         for &(time, pid, resident) in readings {
             let mut pending = PendingArgs::default();
-            builder.push_arg(&mut pending, Place::Args, keys::RESIDENT_BYTES.as_bytes(), Arg::Int(resident));
+            builder.push_arg(
+                &mut pending,
+                ArgOrigin::Args,
+                keys::RESIDENT_BYTES.as_bytes(),
+                Arg::Int(resident),
+            );
             let args = builder.commit_args(&mut pending);
             let track = builder.track(Ident::Int(pid), Ident::Int(pid));
             let (name, category) = (builder.intern("Memory"), builder.category("process_memory"));

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use hotspan_store::{Args, Place, SpanId, Trace};
+use hotspan_store::{ArgOrigin, Args, SpanId, Trace};
 use pyo3::exceptions::{PyDeprecationWarning, PyIndexError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -108,9 +108,9 @@ pub(crate) fn all_args<'py>(py: Python<'py>, trace: &Trace, args: Args) -> PyRes
     let found = PyDict::new(py);
     for (key, value) in trace.args(args) {
         let object = to_python(py, &value.resolve(trace.strings()).to_json())?;
-        match key.place {
-            Place::Args | Place::Event => found.set_item(trace.str(key.name), object)?,
-            Place::Packed => {
+        match key.origin {
+            ArgOrigin::Args | ArgOrigin::Event => found.set_item(trace.str(key.name), object)?,
+            ArgOrigin::Packed => {
                 for part in ["event", "args"] {
                     found.update(object.bind(py).get_item(part)?.cast::<PyDict>()?.as_mapping())?;
                 }

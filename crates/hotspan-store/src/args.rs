@@ -12,7 +12,7 @@ pub(crate) mod growing;
 
 use arrow_buffer::ScalarBuffer;
 
-use crate::ids::{LayoutId, StringId};
+use crate::ids::{ArgSchemaId, StringId};
 use crate::string_table::StringTable;
 use crate::trace::Trace;
 
@@ -22,14 +22,14 @@ pub use build::PendingArgs;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Args {
     /// The table.
-    pub layout: LayoutId,
+    pub schema: ArgSchemaId,
     /// The row in it.
     pub row: u32,
 }
 
 /// Where in the event a key stood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum ArgOrigin {
     /// Inside `"args"`.
     Args,
     /// Beside it, at the level of `"name"` and `"ts"`.
@@ -52,10 +52,10 @@ pub enum ArgType {
     Json,
 }
 
-impl Place {
-    /// The place that a file stores as this number.
+impl ArgOrigin {
+    /// The origin that a file stores as this number.
     pub(crate) fn from_code(code: u8) -> Option<Self> {
-        [Self::Args, Self::Event, Self::Packed].into_iter().find(|&place| place as u8 == code)
+        [Self::Args, Self::Event, Self::Packed].into_iter().find(|&origin| origin as u8 == code)
     }
 }
 
@@ -72,7 +72,7 @@ pub struct ArgKey {
     /// Its name.
     pub name: StringId,
     /// Where it stood.
-    pub place: Place,
+    pub origin: ArgOrigin,
     /// The type of its values.
     pub kind: ArgType,
 }
@@ -155,13 +155,13 @@ pub(crate) enum ArgColumn {
 
 /// A distinct list of keys and the table of its values.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct ArgSchema {
     pub(crate) keys: Vec<ArgKey>,
     pub(crate) columns: Vec<ArgColumn>,
     pub(crate) rows: u32,
 }
 
-impl Layout {
+impl ArgSchema {
     /// The keys, in the order the file wrote them.
     #[must_use]
     pub fn keys(&self) -> &[ArgKey] {
@@ -218,19 +218,21 @@ pub struct ArgReader<'a> {
 impl<'a> ArgReader<'a> {
     pub(crate) fn new(trace: &'a Trace, key: &'a str) -> Self {
         let name = trace.strings().find(key);
-        let layouts = trace.layouts();
-        let position = |layout: &Layout| {
+        let arg_schemas = trace.arg_schemas();
+        let position = |layout: &ArgSchema| {
             // The last one wins when a file repeats a key, as in every JSON reader.
-            let position =
-                layout.keys.iter().rposition(|key| Some(key.name) == name && key.place == Place::Args)?;
+            let position = layout
+                .keys
+                .iter()
+                .rposition(|key| Some(key.name) == name && key.origin == ArgOrigin::Args)?;
             u16::try_from(position).ok()
         };
-        let packed = |layout: &Layout| layout.keys.iter().any(|key| key.place == Place::Packed);
+        let packed = |layout: &ArgSchema| layout.keys.iter().any(|key| key.origin == ArgOrigin::Packed);
         Self {
             trace,
             key,
-            positions: layouts.iter().map(position).collect(),
-            packed: layouts.iter().map(packed).collect(),
+            positions: arg_schemas.iter().map(position).collect(),
+            packed: arg_schemas.iter().map(packed).collect(),
         }
     }
 
@@ -244,8 +246,8 @@ impl<'a> ArgReader<'a> {
     #[must_use]
     #[inline]
     pub fn get(&self, args: Args) -> Option<Arg> {
-        let position = (*self.positions.get(args.layout.index())?)?;
-        self.trace.layouts()[args.layout.index()].value(position.into(), args.row)
+        let position = (*self.positions.get(args.schema.index())?)?;
+        self.trace.arg_schemas()[args.schema.index()].value(position.into(), args.row)
     }
 
     /// The value as a whole number; text that is a number counts ("25738").
@@ -292,10 +294,10 @@ impl<'a> ArgReader<'a> {
 
     #[cold]
     fn unpack(&self, args: Args) -> Option<serde_json::Value> {
-        if self.packed.get(args.layout.index()) != Some(&true) {
+        if self.packed.get(args.schema.index()) != Some(&true) {
             return None;
         }
-        let Arg::Json(id) = self.trace.layouts()[args.layout.index()].value(0, args.row)? else {
+        let Arg::Json(id) = self.trace.arg_schemas()[args.schema.index()].value(0, args.row)? else {
             return None;
         };
         let mut packed: serde_json::Value = serde_json::from_str(self.trace.str(id)).ok()?;

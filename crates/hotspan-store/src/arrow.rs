@@ -11,7 +11,7 @@ use arrow_array::types::{UInt16Type, UInt32Type};
 use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, Field, Schema};
 
-use crate::args::{Arg, ArgType, ArgValue, Place};
+use crate::args::{Arg, ArgOrigin, ArgType, ArgValue};
 use crate::ids::Ident;
 use crate::trace::Trace;
 
@@ -68,10 +68,10 @@ fn arg_column(trace: &Trace, key: &str) -> ArrayRef {
     let reader = trace.arg(key);
     let name = trace.strings.find(key);
     let kinds: Vec<ArgType> = trace
-        .layouts
+        .arg_schemas
         .iter()
         .flat_map(|layout| &layout.keys)
-        .filter(|known| Some(known.name) == name && known.place == Place::Args)
+        .filter(|known| Some(known.name) == name && known.origin == ArgOrigin::Args)
         .map(|known| known.kind)
         .collect();
     let values = trace.spans.ids().map(|span| reader.get(trace.spans.args(span)));

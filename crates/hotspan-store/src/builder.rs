@@ -3,13 +3,13 @@
 use hashbrown::HashMap;
 
 use crate::args::build::ArgsBuilder;
-use crate::args::{Arg, Args, Layout, PendingArgs, Place};
+use crate::args::{Arg, ArgOrigin, ArgSchema, Args, PendingArgs};
 use crate::category::Category;
 use crate::events::{
     Counters, CountersBuilder, EventRow, FlowRow, Flows, FlowsBuilder, InstantRow, Instants, InstantsBuilder,
     SpanRow, Spans, SpansBuilder,
 };
-use crate::ids::{CategoryId, FrameId, Ident, LayoutId, ProcessId, StackId, StringId, TrackId};
+use crate::ids::{ArgSchemaId, CategoryId, FrameId, Ident, ProcessId, StackId, StringId, TrackId};
 use crate::losses::{Loss, Losses};
 use crate::metadata::{Clock, Metadata, Source};
 use crate::profile::{CallRow, FrameRow, LineRow, Profile, ProfileBuilder, SampleRow};
@@ -59,7 +59,7 @@ pub(crate) struct Rows {
     pub(crate) counters: Counters,
     pub(crate) flows: Flows,
     pub(crate) profile: Profile,
-    pub(crate) layouts: Vec<Layout>,
+    pub(crate) arg_schemas: Vec<ArgSchema>,
     pub(crate) verbatim: Vec<StringId>,
 }
 
@@ -171,8 +171,8 @@ impl TraceBuilder {
 
     /// Adds a key and value to the args of the event being built.
     #[inline]
-    pub fn push_arg(&mut self, pending: &mut PendingArgs, place: Place, key: &[u8], value: Arg) {
-        self.args.push(&mut self.strings, pending, place, key, value);
+    pub fn push_arg(&mut self, pending: &mut PendingArgs, origin: ArgOrigin, key: &[u8], value: Arg) {
+        self.args.push(&mut self.strings, pending, origin, key, value);
     }
 
     /// Stores the args of the event being built.
@@ -183,16 +183,16 @@ impl TraceBuilder {
 
     /// Adds the args of a second event, such as the end of a span, to those of the first.
     pub fn append_args(&mut self, pending: &mut PendingArgs, more: &PendingArgs) {
-        for (place, key, value) in self.args.entries(more) {
+        for (origin, key, value) in self.args.entries(more) {
             let key = self.strings.get(key).to_owned();
-            self.args.push(&mut self.strings, pending, place, key.as_bytes(), value);
+            self.args.push(&mut self.strings, pending, origin, key.as_bytes(), value);
         }
     }
 
     /// Stores the args of an event that has the keys of an earlier one, by the layout that one got. `None`: the values
     /// are not of those types, and the event needs [`Self::push_arg`].
     #[inline]
-    pub fn repeat_args(&mut self, layout: LayoutId, values: &[Arg]) -> Option<Args> {
+    pub fn repeat_args(&mut self, layout: ArgSchemaId, values: &[Arg]) -> Option<Args> {
         self.args.append_row(layout, values)
     }
 
@@ -200,19 +200,19 @@ impl TraceBuilder {
     #[inline]
     pub fn push_span(&mut self, row: SpanRow) {
         let EventRow { time, name, category, track, args } = row.event;
-        self.spans.push((time, row.duration, name, category, track, args.layout, args.row));
+        self.spans.push((time, row.duration, name, category, track, args.schema, args.row));
     }
 
     /// Adds an instant.
     pub fn push_instant(&mut self, row: InstantRow) {
         let EventRow { time, name, category, track, args } = row.event;
-        self.instants.push((time, name, category, track, args.layout, args.row, row.scope));
+        self.instants.push((time, name, category, track, args.schema, args.row, row.scope));
     }
 
     /// Adds a sample of a counter.
     pub fn push_counter(&mut self, event: EventRow) {
         let EventRow { time, name, category, track, args } = event;
-        self.counters.push((time, name, category, track, args.layout, args.row));
+        self.counters.push((time, name, category, track, args.schema, args.row));
     }
 
     /// Adds one end of an arrow.
@@ -220,7 +220,7 @@ impl TraceBuilder {
     pub fn push_flow(&mut self, row: FlowRow) {
         let EventRow { time, name, category, track, args } = row.event;
         let binds = u8::from(row.binds_enclosing);
-        self.flows.push((time, name, category, track, args.layout, args.row, row.id, row.phase, binds));
+        self.flows.push((time, name, category, track, args.schema, args.row, row.id, row.phase, binds));
     }
 
     /// The id of a function and line.
@@ -290,7 +290,7 @@ impl TraceBuilder {
             counters: self.counters.take(),
             flows: self.flows.take(),
             profile: self.profile.take_rows(),
-            layouts: self.args.take_rows(),
+            arg_schemas: self.args.take_rows(),
             verbatim: std::mem::take(&mut self.verbatim),
         }
     }
@@ -361,7 +361,7 @@ impl TraceBuilder {
             counters: self.counters.finish(),
             flows: self.flows.finish(),
             profile: self.profile.finish(),
-            layouts: self.args.finish(),
+            arg_schemas: self.args.finish(),
             verbatim: self.verbatim,
             metadata: self.metadata,
             clock: self.clock,

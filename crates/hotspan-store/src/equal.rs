@@ -1,6 +1,6 @@
 //! Whether two traces say the same, whatever their ids: the test of every round trip.
 
-use crate::args::{Arg, ArgKey, ArgValue, Args, Place};
+use crate::args::{Arg, ArgKey, ArgOrigin, ArgValue, Args};
 use crate::events::EventRow;
 use crate::ids::{FrameId, Ident, TrackId};
 use crate::trace::{Process, Trace, Track};
@@ -129,16 +129,16 @@ fn describe_frame(trace: &Trace, id: FrameId) -> String {
 }
 
 fn has_text_id(trace: &Trace, args: Args) -> bool {
-    trace.args(args).any(|(key, _)| key.place == Place::Event && trace.str(key.name) == "id")
+    trace.args(args).any(|(key, _)| key.origin == ArgOrigin::Event && trace.str(key.name) == "id")
 }
 
-type Described<'a> = (i64, &'a str, &'a str, String, Vec<(&'a str, Place, Comparable<'a>)>);
+type Described<'a> = (i64, &'a str, &'a str, String, Vec<(&'a str, ArgOrigin, Comparable<'a>)>);
 
 fn describe(trace: &Trace, event: EventRow) -> Described<'_> {
-    let arg = |(key, value): (ArgKey, Arg)| (trace.str(key.name), key.place, comparable(trace, value));
+    let arg = |(key, value): (ArgKey, Arg)| (trace.str(key.name), key.origin, comparable(trace, value));
     let mut args: Vec<_> = trace.args(event.args).map(arg).collect();
     // Keys beside `args` may stand before or after it: the order counts within each.
-    args.sort_by_key(|(_, place, _)| *place == Place::Args);
+    args.sort_by_key(|(_, origin, _)| *origin == ArgOrigin::Args);
     let track = describe_track(trace, event.track);
     (event.time.0, trace.str(event.name), trace.category_name(event.category), track, args)
 }

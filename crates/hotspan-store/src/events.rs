@@ -1,6 +1,6 @@
 //! The event tables: spans, instants, counters and flows, one row per event of the trace.
 
-use crate::ids::{CategoryId, LayoutId, SpanId, StringId, TrackId};
+use crate::ids::{ArgSchemaId, CategoryId, SpanId, StringId, TrackId};
 use crate::table::{Cell, codes, table};
 use crate::units::{Duration, Timestamp};
 
@@ -89,7 +89,7 @@ table! {
         name: StringId,
         category: CategoryId,
         track: TrackId,
-        layout: LayoutId,
+        layout: ArgSchemaId,
         arg_row: u32,
     }
 }
@@ -101,7 +101,7 @@ table! {
         name: StringId,
         category: CategoryId,
         track: TrackId,
-        layout: LayoutId,
+        layout: ArgSchemaId,
         arg_row: u32,
         scope: InstantScope,
     }
@@ -114,7 +114,7 @@ table! {
         name: StringId,
         category: CategoryId,
         track: TrackId,
-        layout: LayoutId,
+        layout: ArgSchemaId,
         arg_row: u32,
     }
 }
@@ -126,7 +126,7 @@ table! {
         name: StringId,
         category: CategoryId,
         track: TrackId,
-        layout: LayoutId,
+        layout: ArgSchemaId,
         arg_row: u32,
         id: i64,
         phase: FlowPhase,
@@ -145,7 +145,7 @@ macro_rules! event_access {
                     name: StringId(self.name[index]),
                     category: CategoryId(self.category[index]),
                     track: TrackId(self.track[index]),
-                    args: Args { layout: LayoutId(self.layout[index]), row: self.arg_row[index] },
+                    args: Args { schema: ArgSchemaId(self.layout[index]), row: self.arg_row[index] },
                 }
             }
 
@@ -198,7 +198,7 @@ impl Spans {
     /// Where a span's args are.
     #[must_use]
     pub fn args(&self, span: SpanId) -> Args {
-        Args { layout: LayoutId(self.layout[span.index()]), row: self.arg_row[span.index()] }
+        Args { schema: ArgSchemaId(self.layout[span.index()]), row: self.arg_row[span.index()] }
     }
 
     /// All ids, in file order.

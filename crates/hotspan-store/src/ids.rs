@@ -48,7 +48,7 @@ ids! {
     /// A category as the file spells it; [`crate::Category`] is what it means.
     CategoryId(u16);
     /// A distinct list of argument keys.
-    LayoutId(u16);
+    ArgSchemaId(u16);
 }
 
 impl FrameId {

@@ -43,7 +43,7 @@ mod table;
 mod trace;
 mod units;
 
-pub use args::{Arg, ArgKey, ArgReader, ArgValue, Args, Layout, Place};
+pub use args::{Arg, ArgKey, ArgOrigin, ArgReader, ArgSchema, ArgValue, Args};
 pub use arrow::{ArrowColumn, SPAN_COLUMNS, spans_batch};
 pub use builder::TraceBuilder;
 pub use category::{Category, Side};
@@ -51,7 +51,7 @@ pub use equal::first_difference;
 pub use events::{
     Counters, EventRow, FlowPhase, FlowRow, Flows, InstantRow, InstantScope, Instants, SpanRow, Spans,
 };
-pub use ids::{CategoryId, FrameId, Ident, LayoutId, ProcessId, SpanId, StackId, StringId, TrackId};
+pub use ids::{ArgSchemaId, CategoryId, FrameId, Ident, ProcessId, SpanId, StackId, StringId, TrackId};
 pub use losses::{Loss, LossCount, Losses, Severity};
 pub use merge::{merge, merge_with_names};
 pub use metadata::{Clock, Device, Distributed, Metadata, Source};

@@ -8,10 +8,10 @@ use std::borrow::Borrow;
 
 use hashbrown::HashMap;
 
-use crate::args::{Arg, ArgType, Args, PendingArgs, Place};
+use crate::args::{Arg, ArgOrigin, ArgType, Args, PendingArgs};
 use crate::builder::TraceBuilder;
 use crate::events::{EventRow, FlowRow, InstantRow, SpanRow};
-use crate::ids::{CategoryId, FrameId, Ident, LayoutId, StackId, StringId, TrackId};
+use crate::ids::{ArgSchemaId, CategoryId, FrameId, Ident, StackId, StringId, TrackId};
 use crate::keys;
 use crate::profile::{CallRow, FrameKind, FrameRow, LineRow, SampleRow};
 use crate::trace::{Process, Trace};
@@ -123,7 +123,7 @@ struct Addition<'a> {
     strings: Vec<StringId>,
     categories: Vec<CategoryId>,
     tracks: Vec<TrackId>,
-    layouts: Vec<Option<LayoutId>>,
+    arg_schemas: Vec<Option<ArgSchemaId>>,
     /// For each layout, which of its keys hold ids.
     id_keys: Vec<Vec<bool>>,
     values: Vec<Arg>,
@@ -153,8 +153,8 @@ impl<'a> Addition<'a> {
             key.kind == ArgType::Int && PROCESS_IDS.contains(&trace.str(key.name))
         };
         let id_keys =
-            trace.layouts().iter().map(|layout| layout.keys().iter().map(is_id).collect()).collect();
-        let layouts = vec![None; trace.layouts().len()];
+            trace.arg_schemas().iter().map(|layout| layout.keys().iter().map(is_id).collect()).collect();
+        let arg_schemas = vec![None; trace.arg_schemas().len()];
         Self {
             builder,
             trace,
@@ -164,7 +164,7 @@ impl<'a> Addition<'a> {
             strings,
             categories,
             tracks,
-            layouts,
+            arg_schemas,
             id_keys,
             values: Vec::new(),
         }
@@ -267,30 +267,30 @@ impl<'a> Addition<'a> {
     }
 
     fn args(&mut self, args: Args) -> Args {
-        let layout = &self.trace.layouts()[args.layout.index()];
+        let layout = &self.trace.arg_schemas()[args.schema.index()];
         let mut values = std::mem::take(&mut self.values);
         values.clear();
         for position in 0..layout.keys().len() {
             let value = layout.value(position, args.row).unwrap_or(Arg::Int(0));
             values.push(match value {
-                Arg::Int(number) if self.id_keys[args.layout.index()][position] => Arg::Int(self.id(number)),
+                Arg::Int(number) if self.id_keys[args.schema.index()][position] => Arg::Int(self.id(number)),
                 Arg::Text(text) => Arg::Text(self.strings[text.index()]),
                 Arg::Json(text) => Arg::Json(self.strings[text.index()]),
                 plain => plain,
             });
         }
-        let known = self.layouts[args.layout.index()];
+        let known = self.arg_schemas[args.schema.index()];
         let stored = match known.and_then(|known| self.builder.repeat_args(known, &values)) {
             Some(stored) => stored,
             None => {
                 let mut pending = PendingArgs::default();
                 for (key, &value) in layout.keys().iter().zip(&values) {
                     // Packed args are JSON text whose own ids stay as they are.
-                    let name = if key.place == Place::Packed { "" } else { self.trace.str(key.name) };
-                    self.builder.push_arg(&mut pending, key.place, name.as_bytes(), value);
+                    let name = if key.origin == ArgOrigin::Packed { "" } else { self.trace.str(key.name) };
+                    self.builder.push_arg(&mut pending, key.origin, name.as_bytes(), value);
                 }
                 let stored = self.builder.commit_args(&mut pending);
-                self.layouts[args.layout.index()] = Some(stored.layout);
+                self.arg_schemas[args.schema.index()] = Some(stored.schema);
                 stored
             }
         };

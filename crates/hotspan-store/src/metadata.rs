@@ -1,4 +1,4 @@
-//! What a trace says about itself: where it came from, its clock, its devices, its place in a distributed job.
+//! What a trace says about itself: where it came from, its clock, its devices, its rank in a distributed job.
 
 use hashbrown::HashMap;
 use serde_json::Value;
@@ -8,16 +8,16 @@ use serde_json::Value;
 pub struct Metadata {
     entries: Vec<(String, String)>,
     /// Where each key is, so that a file with very many keys is read in linear time.
-    places: HashMap<String, usize>,
+    indices: HashMap<String, usize>,
 }
 
 impl Metadata {
-    /// Sets a key; the place of a key set again stays the same.
+    /// Sets a key; a key set again keeps its position.
     pub fn set(&mut self, key: &str, json: &str) {
-        match self.places.get(key) {
-            Some(&place) => json.clone_into(&mut self.entries[place].1),
+        match self.indices.get(key) {
+            Some(&index) => json.clone_into(&mut self.entries[index].1),
             None => {
-                self.places.insert(key.to_owned(), self.entries.len());
+                self.indices.insert(key.to_owned(), self.entries.len());
                 self.entries.push((key.to_owned(), json.to_owned()));
             }
         }
@@ -26,7 +26,7 @@ impl Metadata {
     /// The JSON text of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.places.get(key).map(|&place| self.entries[place].1.as_str())
+        self.indices.get(key).map(|&index| self.entries[index].1.as_str())
     }
 
     /// The value of a key.
@@ -117,7 +117,7 @@ impl Device {
     }
 }
 
-/// A process's place in a distributed job.
+/// A process's position in a distributed job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distributed {
     /// Its rank.

@@ -6,7 +6,7 @@
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 
-use crate::ids::{CategoryId, FrameId, LayoutId, StackId, StringId, TrackId};
+use crate::ids::{ArgSchemaId, CategoryId, FrameId, StackId, StringId, TrackId};
 use crate::units::{Bytes, Duration, Timestamp};
 
 /// A frozen column of plain numbers.
@@ -46,7 +46,7 @@ cells! {
     FrameId => u32, UInt32Type;
     StackId => u32, UInt32Type;
     CategoryId => u16, UInt16Type;
-    LayoutId => u16, UInt16Type;
+    ArgSchemaId => u16, UInt16Type;
 }
 
 macro_rules! plain_cells {

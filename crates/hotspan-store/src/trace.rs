@@ -1,6 +1,6 @@
 //! The `Trace`: all tables together, frozen, cheap to share between threads.
 
-use crate::args::{Arg, ArgKey, ArgReader, Args, Layout};
+use crate::args::{Arg, ArgKey, ArgReader, ArgSchema, Args};
 use crate::category::Category;
 use crate::events::{Counters, Flows, Instants, Spans};
 use crate::ids::{CategoryId, Ident, ProcessId, SpanId, StringId, TrackId};
@@ -48,7 +48,7 @@ pub struct Trace {
     pub(crate) counters: Counters,
     pub(crate) flows: Flows,
     pub(crate) profile: Profile,
-    pub(crate) layouts: Vec<Layout>,
+    pub(crate) arg_schemas: Vec<ArgSchema>,
     pub(crate) verbatim: Vec<StringId>,
     pub(crate) metadata: Metadata,
     pub(crate) clock: Clock,
@@ -166,15 +166,15 @@ impl Trace {
 
     /// All args of one event, in file order.
     pub fn args(&self, args: Args) -> impl Iterator<Item = (ArgKey, Arg)> + '_ {
-        let layout = &self.layouts[args.layout.index()];
+        let layout = &self.arg_schemas[args.schema.index()];
         let pair = move |(position, key): (usize, &ArgKey)| Some((*key, layout.value(position, args.row)?));
         layout.keys().iter().enumerate().filter_map(pair)
     }
 
     /// The distinct lists of argument keys.
     #[must_use]
-    pub fn layouts(&self) -> &[Layout] {
-        &self.layouts
+    pub fn arg_schemas(&self) -> &[ArgSchema] {
+        &self.arg_schemas
     }
 
     /// Free metadata.
@@ -200,7 +200,7 @@ impl Trace {
         Device::from_metadata(&self.metadata)
     }
 
-    /// The trace's place in a distributed job.
+    /// The trace's position in a distributed job.
     #[must_use]
     pub fn distributed(&self) -> Option<Distributed> {
         Distributed::from_metadata(&self.metadata)
@@ -239,7 +239,7 @@ impl Trace {
             + self.counters.heap_bytes()
             + self.flows.heap_bytes()
             + self.profile.heap_bytes()
-            + self.layouts.iter().map(Layout::heap_bytes).sum::<usize>()
+            + self.arg_schemas.iter().map(ArgSchema::heap_bytes).sum::<usize>()
             + self.tracks.capacity() * size_of::<Track>()
             + self.processes.capacity() * size_of::<Process>()
             + self.verbatim.capacity() * size_of::<StringId>()

@@ -23,13 +23,13 @@ pub(crate) fn tree(model: &Model) -> CallTree {
 /// A tree, all calls of a path added up.
 pub(crate) fn flame(tree: &CallTree) -> FlameData {
     let mut data = empty(tree.source, tree.total.0);
-    let mut places = Places::default();
+    let mut functions = FunctionTable::default();
     let least = tree.total.0 / SMALLEST_PART;
     // The functions that cost most come first, which is the order that sandwiches are chosen from.
     for function in tree.functions() {
         if function.total.0 >= least {
-            let place = places.of(&mut data, &function.callee) as usize;
-            (data.places[place].own, data.places[place].total) = (function.own.0, function.total.0);
+            let index = functions.of(&mut data, &function.callee) as usize;
+            (data.places[index].own, data.places[index].total) = (function.own.0, function.total.0);
         }
     }
     let mut open: Vec<(usize, i64)> = tree.roots.iter().rev().map(|&root| (root, -1)).collect();
@@ -39,8 +39,8 @@ pub(crate) fn flame(tree: &CallTree) -> FlameData {
             continue;
         }
         let number = data.parent.len() as i64;
-        let place = places.of(&mut data, &node.callee);
-        data.place.push(place);
+        let index = functions.of(&mut data, &node.callee);
+        data.place.push(index);
         data.parent.push(parent);
         data.total_time.push(node.total.0);
         data.own_time.push(node.own.0);
@@ -51,9 +51,9 @@ pub(crate) fn flame(tree: &CallTree) -> FlameData {
     data
 }
 
-/// All that called a function and all it called; `None` where there is no such place among those of [`flame`].
-pub(crate) fn sandwich(tree: &CallTree, place: usize) -> Option<SandwichData> {
-    let sandwich = tree.sandwich(&tree.functions().get(place)?.callee);
+/// All that called a function and all it called; `None` where there is no such function among those of [`flame`].
+pub(crate) fn sandwich(tree: &CallTree, function: usize) -> Option<SandwichData> {
+    let sandwich = tree.sandwich(&tree.functions().get(function)?.callee);
     Some(SandwichData { callers: flame(&sandwich.callers), callees: flame(&sandwich.callees) })
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn compared(before: &Model, after: &Model) -> FlameData {
 /// Nodes as they are drawn, parents first; those too short to be seen are only counted.
 struct Drawing {
     data: FlameData,
-    places: Places,
+    functions: FunctionTable,
     /// What each node is called in the answer; -1 where it was left out.
     numbers: Vec<i64>,
     least: i64,
@@ -110,19 +110,19 @@ struct Drawing {
 impl Drawing {
     fn of(data: FlameData, nodes: usize) -> Self {
         let least = (data.total / SMALLEST_PART).max(1);
-        Self { data, places: Places::default(), numbers: Vec::with_capacity(nodes), least }
+        Self { data, functions: FunctionTable::default(), numbers: Vec::with_capacity(nodes), least }
     }
 
     /// Whether a node is drawn. What is around it is at least as long, so it was not left out.
-    fn draw(&mut self, place: &Callee, parent: Option<usize>, time: Duration) -> bool {
+    fn draw(&mut self, callee: &Callee, parent: Option<usize>, time: Duration) -> bool {
         if time.0 < self.least || self.data.parent.len() >= MOST_NODES {
             self.numbers.push(-1);
             self.data.hidden += 1;
             return false;
         }
         self.numbers.push(self.data.parent.len() as i64);
-        let place = self.places.of(&mut self.data, place);
-        self.data.place.push(place);
+        let index = self.functions.of(&mut self.data, callee);
+        self.data.place.push(index);
         self.data.parent.push(parent.map_or(-1, |parent| self.numbers[parent]));
         true
     }
@@ -153,16 +153,16 @@ fn empty(source: TreeSource, total: i64) -> FlameData {
 
 /// The names and places of an answer, each once.
 #[derive(Default)]
-struct Places {
-    known: HashMap<Callee, u32>,
+struct FunctionTable {
+    indices: HashMap<Callee, u32>,
 }
 
-impl Places {
-    fn of(&mut self, data: &mut FlameData, place: &Callee) -> u32 {
-        if let Some(&known) = self.known.get(place) {
-            return known;
+impl FunctionTable {
+    fn of(&mut self, data: &mut FlameData, callee: &Callee) -> u32 {
+        if let Some(&index) = self.indices.get(callee) {
+            return index;
         }
-        let Callee { name, file, line, .. } = place;
+        let Callee { name, file, line, .. } = callee;
         data.places.push(FlamePlace {
             name: name.clone(),
             file: file.clone(),
@@ -171,7 +171,7 @@ impl Places {
             total: 0,
         });
         let number = data.places.len() as u32 - 1;
-        self.known.insert(place.clone(), number);
+        self.indices.insert(callee.clone(), number);
         number
     }
 }

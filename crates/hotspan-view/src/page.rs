@@ -135,9 +135,9 @@ fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
     answers.add(format!("{run}/memory"), &shortened(memory(model, None), MOST_ROWS));
     let calls = tree(model);
     answers.add(format!("{run}/flame"), &flame(&calls));
-    for place in 0..SANDWICHES {
-        if let Some(sandwich) = sandwich(&calls, place) {
-            answers.add(format!("{run}/sandwich/{place}"), &sandwich);
+    for function in 0..SANDWICHES {
+        if let Some(sandwich) = sandwich(&calls, function) {
+            answers.add(format!("{run}/sandwich/{function}"), &sandwich);
         }
     }
     answers.add(format!("{run}/flame/time"), &in_time_order(model, None));
@@ -157,7 +157,7 @@ fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
 /// The files that have lines with numbers.
 fn of_source(answers: &mut Answers, run: &str, model: &Model) {
     let lines = model.source_lines();
-    let mut files: Vec<&str> = lines.keys().map(|place| place.file.as_str()).collect();
+    let mut files: Vec<&str> = lines.keys().map(|line| line.file.as_str()).collect();
     files.dedup();
     for file in files {
         if let Ok(text) = source(model, file) {

@@ -22,8 +22,8 @@ impl Distribution {
             return Self::default();
         };
         let mut rank = |percent: usize| {
-            let place = (times.len() * percent).div_ceil(100).saturating_sub(1);
-            *times.select_nth_unstable(place).1
+            let index = (times.len() * percent).div_ceil(100).saturating_sub(1);
+            *times.select_nth_unstable(index).1
         };
         let (p50, p99) = (rank(50), rank(99));
         Self { min: Duration(min), p50: Duration(p50), p99: Duration(p99), max: Duration(max) }

@@ -94,11 +94,11 @@ impl Sums {
 
 /// `torch/nn/functional.py(1766): relu` has a file and a line; `<built-in function len>` and `nn.Module: Linear_0` have none.
 fn parse(name: &str) -> FunctionName {
-    let place = name.split_once("): ").and_then(|(place, function)| {
-        let (file, line) = place.rsplit_once('(')?;
+    let location = name.split_once("): ").and_then(|(location, function)| {
+        let (file, line) = location.rsplit_once('(')?;
         Some(FunctionName { file: file.to_owned(), line: line.parse().ok()?, name: function.to_owned() })
     });
-    place.unwrap_or_else(|| FunctionName { file: "~".to_owned(), line: 0, name: name.to_owned() })
+    location.unwrap_or_else(|| FunctionName { file: "~".to_owned(), line: 0, name: name.to_owned() })
 }
 
 /// How often each function, and each pair of caller and callee, is open on the current thread.

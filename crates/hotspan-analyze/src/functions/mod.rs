@@ -73,7 +73,7 @@ pub struct FunctionRow {
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     rows: Vec<FunctionRow>,
-    places: HashMap<FunctionName, usize>,
+    indices: HashMap<FunctionName, usize>,
     order: String,
 }
 
@@ -97,16 +97,16 @@ impl Functions {
     }
 
     fn row(&mut self, function: &FunctionName) -> &mut FunctionRow {
-        let place = match self.places.get(function) {
-            Some(&place) => place,
+        let index = match self.indices.get(function) {
+            Some(&index) => index,
             None => {
                 let function = function.clone();
-                self.places.insert(function.clone(), self.rows.len());
+                self.indices.insert(function.clone(), self.rows.len());
                 self.rows.push(FunctionRow { function, sums: Calls::default(), callers: Vec::new() });
                 self.rows.len() - 1
             }
         };
-        &mut self.rows[place]
+        &mut self.rows[index]
     }
 
     fn add_calls(&mut self, function: &FunctionName, sums: Calls) {
@@ -119,14 +119,14 @@ impl Functions {
         callers: impl IntoIterator<Item = (FunctionName, Calls)>,
     ) {
         let row = self.row(function);
-        let mut places: HashMap<FunctionName, usize> =
-            row.callers.iter().enumerate().map(|(place, (caller, _))| (caller.clone(), place)).collect();
+        let mut indices: HashMap<FunctionName, usize> =
+            row.callers.iter().enumerate().map(|(index, (caller, _))| (caller.clone(), index)).collect();
         for (caller, sums) in callers {
-            let place = *places.entry(caller).or_insert_with_key(|caller| {
+            let index = *indices.entry(caller).or_insert_with_key(|caller| {
                 row.callers.push((caller.clone(), Calls::default()));
                 row.callers.len() - 1
             });
-            row.callers[place].1.add(sums);
+            row.callers[index].1.add(sums);
         }
     }
 

@@ -104,8 +104,8 @@ impl Functions {
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal)
         });
-        self.places =
-            self.rows.iter().enumerate().map(|(place, row)| (row.function.clone(), place)).collect();
+        self.indices =
+            self.rows.iter().enumerate().map(|(index, row)| (row.function.clone(), index)).collect();
         self.order = descriptions.join(", ");
         Ok(())
     }
@@ -147,8 +147,8 @@ impl Functions {
     #[must_use]
     pub fn restricted(&self, restrictions: &[Restriction]) -> Self {
         let rows: Vec<FunctionRow> = self.restrict(restrictions).0.into_iter().cloned().collect();
-        let places = rows.iter().enumerate().map(|(place, row)| (row.function.clone(), place)).collect();
-        Self { rows, places, order: self.order.clone() }
+        let indices = rows.iter().enumerate().map(|(index, row)| (row.function.clone(), index)).collect();
+        Self { rows, indices, order: self.order.clone() }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use hotspan_analyze::Model;
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, Duration, EventRow, Ident, InstantRow, InstantScope, Place, SpanRow, Timestamp};
+use hotspan_store::{
+    Arg, ArgOrigin, Duration, EventRow, Ident, InstantRow, InstantScope, SpanRow, Timestamp,
+};
 use hotspan_store::{Trace, TraceBuilder};
 use serde_json::{Value, json};
 
@@ -97,7 +99,7 @@ fn read(file: &Value) -> Trace {
                 Value::String(text) => Arg::Text(builder.intern(text)),
                 other => Arg::Json(builder.intern(&other.to_string())),
             };
-            builder.push_arg(&mut pending, Place::Args, key.as_bytes(), value);
+            builder.push_arg(&mut pending, ArgOrigin::Args, key.as_bytes(), value);
         }
         let args = builder.commit_args(&mut pending);
         let row = EventRow { time: Timestamp(time("ns", "ts").unwrap()), name, category, track, args };

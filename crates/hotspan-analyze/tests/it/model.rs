@@ -3,7 +3,7 @@
 use hotspan_analyze::{GroupBy, KeyAverages, MemoryDevice, Model, overview};
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, Bytes, Duration, EventRow, Ident, Place, SpanRow, Timestamp, TraceBuilder, keys, merge,
+    Arg, ArgOrigin, Bytes, Duration, EventRow, Ident, SpanRow, Timestamp, TraceBuilder, keys, merge,
 };
 use serde_json::json;
 
@@ -43,9 +43,9 @@ fn packed_inputs_are_told_apart() {
     let track = builder.track(Ident::Int(1), Ident::Int(1));
     let mut push = |key: &str, name: &str, dims: &str, time: i64| {
         let mut pending = PendingArgs::default();
-        builder.push_arg(&mut pending, Place::Args, key.as_bytes(), Arg::Int(1));
+        builder.push_arg(&mut pending, ArgOrigin::Args, key.as_bytes(), Arg::Int(1));
         let dims = Arg::Json(builder.intern(dims));
-        builder.push_arg(&mut pending, Place::Args, keys::INPUT_DIMS.as_bytes(), dims);
+        builder.push_arg(&mut pending, ArgOrigin::Args, keys::INPUT_DIMS.as_bytes(), dims);
         let args = builder.commit_args(&mut pending);
         let (name, category) = (builder.intern(name), builder.category("cpu_op"));
         let event = EventRow { time: Timestamp(time), name, category, track, args };

@@ -1,7 +1,7 @@
 //! The memory of the process over time, as a counter.
 
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder, keys};
+use hotspan_store::{Arg, ArgOrigin, EventRow, Ident, Timestamp, TraceBuilder, keys};
 
 use crate::agent::Source;
 use crate::process_tree::resident_bytes;
@@ -18,7 +18,7 @@ impl Source for Resident {
         let track = builder.track(process, process);
         let (name, category) = (builder.intern("Process memory"), builder.category(process_memory::CATEGORY));
         let mut pending = PendingArgs::default();
-        builder.push_arg(&mut pending, Place::Args, keys::RESIDENT_BYTES.as_bytes(), Arg::Int(bytes));
+        builder.push_arg(&mut pending, ArgOrigin::Args, keys::RESIDENT_BYTES.as_bytes(), Arg::Int(bytes));
         let args = builder.commit_args(&mut pending);
         let time = Timestamp(clock::unix_now().0);
         builder.push_counter(EventRow { time, name, category, track, args });

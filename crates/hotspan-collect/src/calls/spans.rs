@@ -3,7 +3,9 @@
 
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, EventRow, Ident, Loss, Place, SpanRow, StringId, Timestamp, TraceBuilder, keys};
+use hotspan_store::{
+    Arg, ArgOrigin, EventRow, Ident, Loss, SpanRow, StringId, Timestamp, TraceBuilder, keys,
+};
 
 use crate::calls::SpanTable;
 use crate::calls::rows::SpanFunction;
@@ -45,7 +47,7 @@ impl SpanTable {
                     continue;
                 }
                 let mut arg = |builder: &mut TraceBuilder, key: &str, value| {
-                    builder.push_arg(&mut pending, Place::Args, key.as_bytes(), value);
+                    builder.push_arg(&mut pending, ArgOrigin::Args, key.as_bytes(), value);
                 };
                 if let Some((caller, file)) = self.caller(&spans, span) {
                     let site = *sites

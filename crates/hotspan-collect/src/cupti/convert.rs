@@ -11,8 +11,8 @@ mod work;
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, Args, CategoryId, Duration, EventRow, Ident, LayoutId, Loss, Place, SpanRow, StringId, Timestamp,
-    TraceBuilder, TrackId,
+    Arg, ArgOrigin, ArgSchemaId, Args, CategoryId, Duration, EventRow, Ident, Loss, SpanRow, StringId,
+    Timestamp, TraceBuilder, TrackId,
 };
 
 use crate::clock::{Calibration, Ticks};
@@ -52,7 +52,7 @@ struct Converter<'a> {
     /// JSON of grids and blocks.
     sides: HashMap<[i32; 3], StringId>,
     /// By the keys of an event: which of them were given.
-    layouts: HashMap<u32, LayoutId>,
+    arg_schemas: HashMap<u32, ArgSchemaId>,
     /// Contexts and the devices they are on.
     contexts: HashMap<u32, u32>,
 }
@@ -127,7 +127,7 @@ pub(crate) fn add(
         launches: HashMap::with_capacity(made.len()),
         annotated: HashMap::new(),
         sides: HashMap::new(),
-        layouts: HashMap::new(),
+        arg_schemas: HashMap::new(),
         contexts,
     };
     // Buffers come back in any order.
@@ -199,19 +199,19 @@ impl Converter<'_> {
                 count += 1;
             }
         }
-        if let Some(&layout) = self.layouts.get(&given)
+        if let Some(&layout) = self.arg_schemas.get(&given)
             && let Some(args) = self.builder.repeat_args(layout, &values[..count])
         {
             return args;
         }
         for (key, value) in entries {
             if let Some(value) = value {
-                self.builder.push_arg(&mut self.pending, Place::Args, key.as_bytes(), value);
+                self.builder.push_arg(&mut self.pending, ArgOrigin::Args, key.as_bytes(), value);
             }
         }
         let args = self.builder.commit_args(&mut self.pending);
         self.pending.clear();
-        self.layouts.insert(given, args.layout);
+        self.arg_schemas.insert(given, args.schema);
         args
     }
 

@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder, keys};
+use hotspan_store::{Arg, ArgOrigin, EventRow, Ident, Timestamp, TraceBuilder, keys};
 use tree::{Reading, Tree};
 
 use crate::launch;
@@ -97,14 +97,14 @@ impl Sampler {
         let mut pending = PendingArgs::default();
         builder.push_arg(
             &mut pending,
-            Place::Args,
+            ArgOrigin::Args,
             keys::RESIDENT_BYTES.as_bytes(),
             Arg::Int(reading.resident),
         );
         if let Some(proportional) = reading.proportional {
             builder.push_arg(
                 &mut pending,
-                Place::Args,
+                ArgOrigin::Args,
                 keys::PROPORTIONAL_BYTES.as_bytes(),
                 Arg::Int(proportional),
             );

@@ -7,7 +7,7 @@ mod rows;
 mod stream;
 
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{CategoryId, Ident, LayoutId, Loss, StringId, Timestamp, TraceBuilder, TrackId};
+use hotspan_store::{ArgSchemaId, CategoryId, Ident, Loss, StringId, Timestamp, TraceBuilder, TrackId};
 
 use crate::calls::SpanTable;
 use crate::clock::{Ticks, TimeLine};
@@ -43,7 +43,7 @@ struct Converter {
     /// For device work to find who launched it; `None` when there is none.
     host: Option<HostSpans>,
     /// Of the four combinations of an operator's keys, once they have been seen.
-    layouts: [Option<LayoutId>; 8],
+    arg_schemas: [Option<ArgSchemaId>; 8],
     /// Events so far; numbers them as Kineto does.
     index: i64,
     operators: i64,
@@ -130,7 +130,7 @@ impl Converter {
             overload_names: options.overload_names,
             flows: Flows::default(),
             host: None,
-            layouts: [None; 8],
+            arg_schemas: [None; 8],
             index: 0,
             operators: 0,
             unfinished: 0,

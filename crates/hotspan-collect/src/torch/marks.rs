@@ -3,7 +3,9 @@
 //! what follows for the memory is the analysis's business.
 
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, EventRow, Ident, InstantRow, InstantScope, Place, Timestamp, TraceBuilder, keys};
+use hotspan_store::{
+    Arg, ArgOrigin, EventRow, Ident, InstantRow, InstantScope, Timestamp, TraceBuilder, keys,
+};
 
 /// Memory that a tensor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +44,7 @@ pub fn push_mark(builder: &mut TraceBuilder, process: u32, os_thread: i64, time:
     let mut pending = PendingArgs::default();
     let mut push = |builder: &mut TraceBuilder, name: &str, args: &[(&str, Arg)]| {
         for (key, value) in args {
-            builder.push_arg(&mut pending, Place::Args, key.as_bytes(), *value);
+            builder.push_arg(&mut pending, ArgOrigin::Args, key.as_bytes(), *value);
         }
         let args = builder.commit_args(&mut pending);
         pending.clear();

@@ -6,7 +6,9 @@
 use std::io::{self, Write};
 
 use hotspan_analyze::Model;
-use hotspan_store::{Arg, Args, EventRow, FlowPhase, Ident, InstantScope, Place, StringId, Trace, TrackId};
+use hotspan_store::{
+    Arg, ArgOrigin, Args, EventRow, FlowPhase, Ident, InstantScope, StringId, Trace, TrackId,
+};
 use serde_json::Value;
 
 use super::Exporter;
@@ -198,7 +200,7 @@ impl EventWriter<'_> {
             };
             self.event(phase, row.event);
             let has_id = |(key, _): (hotspan_store::ArgKey, Arg)| {
-                key.place == Place::Event && self.trace.str(key.name) == "id"
+                key.origin == ArgOrigin::Event && self.trace.str(key.name) == "id"
             };
             if !self.trace.args(row.event.args).any(has_id) {
                 self.line.extend_from_slice(b", \"id\": ");
@@ -249,16 +251,16 @@ impl EventWriter<'_> {
     /// Keys beside `args`, then `args`, then the end of the event.
     fn args(&mut self, args: Args) -> io::Result<()> {
         let trace = self.trace;
-        for (key, value) in trace.args(args).filter(|(key, _)| key.place == Place::Event) {
+        for (key, value) in trace.args(args).filter(|(key, _)| key.origin == ArgOrigin::Event) {
             self.line.extend_from_slice(b", ");
             self.pair(key.name, value);
         }
         let mut open = false;
         for (key, value) in trace.args(args) {
-            match key.place {
-                Place::Event => {}
-                Place::Packed => return self.packed(value),
-                Place::Args => {
+            match key.origin {
+                ArgOrigin::Event => {}
+                ArgOrigin::Packed => return self.packed(value),
+                ArgOrigin::Args => {
                     self.line.extend_from_slice(if open { b", " } else { b", \"args\": {" });
                     open = true;
                     self.pair(key.name, value);

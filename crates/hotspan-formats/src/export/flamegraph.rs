@@ -97,14 +97,14 @@ fn layout(tree: &CallTree) -> (Vec<Box>, usize) {
     let mut boxes = vec![Box { node: None, depth: 0, left: 0.0, width: 1.0 }];
     let mut left_out = 0;
     let mut open: Vec<(usize, usize, f64)> = Vec::new();
-    let place = |open: &mut Vec<(usize, usize, f64)>, nodes: &[usize], depth: usize, left: f64| {
+    let lay_out = |open: &mut Vec<(usize, usize, f64)>, nodes: &[usize], depth: usize, left: f64| {
         let mut left = left;
         for &node in nodes {
             open.push((node, depth, left));
             left += tree.nodes[node].total.0 as f64 / whole;
         }
     };
-    place(&mut open, &tree.roots, 1, 0.0);
+    lay_out(&mut open, &tree.roots, 1, 0.0);
     while let Some((index, depth, left)) = open.pop() {
         let node = &tree.nodes[index];
         let width = node.total.0 as f64 / whole;
@@ -113,7 +113,7 @@ fn layout(tree: &CallTree) -> (Vec<Box>, usize) {
             continue;
         }
         boxes.push(Box { node: Some(index), depth, left, width });
-        place(&mut open, &node.children, depth + 1, left);
+        lay_out(&mut open, &node.children, depth + 1, left);
     }
     (boxes, left_out)
 }

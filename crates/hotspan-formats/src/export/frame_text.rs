@@ -3,23 +3,23 @@
 use hotspan_analyze::call_tree::Callee;
 
 /// The text of a frame.
-pub(crate) fn frame_text(place: &Callee) -> String {
-    match (place.file.as_str(), place.line) {
-        ("", _) => place.name.clone(),
-        (file, 0) => format!("{} ({file})", place.name),
-        (file, line) => format!("{} ({file}:{line})", place.name),
+pub(crate) fn frame_text(callee: &Callee) -> String {
+    match (callee.file.as_str(), callee.line) {
+        ("", _) => callee.name.clone(),
+        (file, 0) => format!("{} ({file})", callee.name),
+        (file, line) => format!("{} ({file}:{line})", callee.name),
     }
 }
 
 /// A frame's name, file and line from its text; a text of another form is a name.
 pub(crate) fn parse_frame(text: &str) -> (&str, &str, u32) {
     let parse = || {
-        let (name, place) = text.strip_suffix(')')?.rsplit_once(" (")?;
-        let (file, line) = match place.rsplit_once(':') {
+        let (name, callee) = text.strip_suffix(')')?.rsplit_once(" (")?;
+        let (file, line) = match callee.rsplit_once(':') {
             Some((file, line)) if !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) => {
                 (file, line.parse().ok()?)
             }
-            _ => (place, 0),
+            _ => (callee, 0),
         };
         // `thread (123)` and `operator (int)` name no file.
         (line != 0 || file.contains(['.', '/', '<'])).then_some((name, file, line))

@@ -50,14 +50,14 @@ impl Exporter for Lprof {
 
 /// Functions in the order of the trace, each with its lines in order.
 fn by_function(model: &Model) -> Vec<(FrameId, Vec<LineRow>)> {
-    let mut places: HashMap<FrameId, usize> = HashMap::new();
+    let mut indices: HashMap<FrameId, usize> = HashMap::new();
     let mut functions: Vec<(FrameId, Vec<LineRow>)> = Vec::new();
     for row in model.profile().lines.rows() {
-        let place = *places.entry(row.function).or_insert_with(|| {
+        let index = *indices.entry(row.function).or_insert_with(|| {
             functions.push((row.function, Vec::new()));
             functions.len() - 1
         });
-        functions[place].1.push(row);
+        functions[index].1.push(row);
     }
     for (_, rows) in &mut functions {
         rows.sort_by_key(|row| row.line);

@@ -55,20 +55,20 @@ struct Frames {
 }
 
 impl Frames {
-    fn id(&mut self, place: &Callee) -> usize {
-        if let Some(&id) = self.ids.get(place) {
+    fn id(&mut self, callee: &Callee) -> usize {
+        if let Some(&id) = self.ids.get(callee) {
             return id;
         }
         let id = self.list.len();
-        let mut frame = json!({"name": place.name});
-        if !place.file.is_empty() {
-            frame["file"] = json!(place.file);
+        let mut frame = json!({"name": callee.name});
+        if !callee.file.is_empty() {
+            frame["file"] = json!(callee.file);
         }
-        if place.line != 0 {
-            frame["line"] = json!(place.line);
+        if callee.line != 0 {
+            frame["line"] = json!(callee.line);
         }
         self.list.push(frame);
-        self.ids.insert(place.clone(), id);
+        self.ids.insert(callee.clone(), id);
         id
     }
 }
@@ -106,13 +106,13 @@ fn from_samples(model: &Model, frames: &mut Frames) -> Vec<Profile> {
             .map(|frame| {
                 *ids.entry(frame).or_insert_with(|| {
                     let row = profile.frames.row(frame);
-                    let place = Callee {
+                    let callee = Callee {
                         name: model.str(row.name).to_owned(),
                         file: model.str(row.file).to_owned(),
                         line: row.line,
                         kind: row.kind,
                     };
-                    frames.id(&place)
+                    frames.id(&callee)
                 })
             })
             .collect();

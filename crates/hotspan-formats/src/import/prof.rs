@@ -12,7 +12,7 @@ use hotspan_store::{CallRow, Duration, FrameId, FrameKind, FrameRow, Loss, Trace
 use crate::error::ImportError;
 use crate::import::{Importer, Sniff};
 use crate::input::Input;
-use marshal::{Reader, Value};
+use marshal::{MarshalReader, Value};
 
 /// The importer of `.prof` files.
 pub struct Prof;
@@ -44,7 +44,7 @@ impl Importer for Prof {
             return Err(damaged("it is larger than 1 GB", LARGEST));
         }
         builder.source.bytes = bytes.len() as u64;
-        let mut reader = Reader::new(&bytes);
+        let mut reader = MarshalReader::new(&bytes);
         let content = reader.read()?;
         if reader.position() < bytes.len() {
             builder.losses.add(Loss::TrailingData, Some(reader.position() as u64));

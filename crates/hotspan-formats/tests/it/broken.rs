@@ -185,7 +185,7 @@ fn a_file_of_new_keys_stays_small() {
     let events: Vec<_> = (0..20_000).map(event).collect();
     let trace = check(format!("[{}]", events.join(",\n")));
     assert_eq!(trace.spans().len(), 20_000);
-    assert!(trace.layouts().len() <= 4_097, "{}", trace.layouts().len());
+    assert!(trace.arg_schemas().len() <= 4_097, "{}", trace.arg_schemas().len());
     assert!((10_000..20_000).contains(&trace.losses().count(Loss::PackedArgs)), "{:?}", trace.losses());
     assert_eq!(trace.arg("key 19999").int(trace.spans().args(19_999.into())), Some(19_999));
 }

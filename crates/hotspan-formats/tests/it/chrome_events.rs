@@ -1,6 +1,8 @@
 //! Every kind of event and every spelling, in small traces written by hand.
 
-use hotspan_store::{ArgValue, Category, Duration, FlowPhase, Ident, InstantScope, Loss, Place, Timestamp};
+use hotspan_store::{
+    ArgOrigin, ArgValue, Category, Duration, FlowPhase, Ident, InstantScope, Loss, Timestamp,
+};
 
 use crate::{check, read};
 
@@ -21,17 +23,17 @@ fn complete_events_keep_their_args_in_order() {
     assert_eq!(trace.span_category(0.into()), Category::Kernel);
     let args: Vec<_> = trace
         .args(spans.args(0.into()))
-        .map(|(key, value)| (trace.str(key.name), key.place, value.resolve(trace.strings())))
+        .map(|(key, value)| (trace.str(key.name), key.origin, value.resolve(trace.strings())))
         .collect();
     assert_eq!(
         args,
         [
-            ("tts", Place::Event, ArgValue::Int(9)),
-            ("stream", Place::Args, ArgValue::Int(7)),
-            ("grid", Place::Args, ArgValue::Json("[1, 2, 3]")),
-            ("est. achieved occupancy %", Place::Args, ArgValue::Float(0.5)),
-            ("new in 2030", Place::Args, ArgValue::Text("yes")),
-            ("flag", Place::Args, ArgValue::Json("true")),
+            ("tts", ArgOrigin::Event, ArgValue::Int(9)),
+            ("stream", ArgOrigin::Args, ArgValue::Int(7)),
+            ("grid", ArgOrigin::Args, ArgValue::Json("[1, 2, 3]")),
+            ("est. achieved occupancy %", ArgOrigin::Args, ArgValue::Float(0.5)),
+            ("new in 2030", ArgOrigin::Args, ArgValue::Text("yes")),
+            ("flag", ArgOrigin::Args, ArgValue::Json("true")),
         ]
     );
     assert!(trace.losses().is_empty());

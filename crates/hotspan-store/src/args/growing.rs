@@ -1,6 +1,6 @@
 //! The growing table behind a layout: one typed column per key, frozen when the trace is.
 
-use crate::args::{Arg, ArgColumn, ArgKey, ArgType, Layout};
+use crate::args::{Arg, ArgColumn, ArgKey, ArgSchema, ArgType};
 
 #[derive(Clone, Debug)]
 pub(crate) enum GrowingColumn {
@@ -11,7 +11,7 @@ pub(crate) enum GrowingColumn {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct GrowingLayout {
+pub(crate) struct GrowingArgSchema {
     pub(crate) keys: Vec<ArgKey>,
     pub(crate) columns: Vec<GrowingColumn>,
     /// The number of the first row still here; those before it were taken out.
@@ -20,24 +20,24 @@ pub(crate) struct GrowingLayout {
     pub(crate) next: u32,
 }
 
-impl GrowingLayout {
+impl GrowingArgSchema {
     pub(super) fn new(keys: Vec<ArgKey>) -> Self {
         let columns = keys.iter().map(|key| GrowingColumn::new(key.kind)).collect();
         Self { keys, columns, first: 0, next: 0 }
     }
 
-    pub(super) fn finish(self) -> Layout {
+    pub(super) fn finish(self) -> ArgSchema {
         let columns = self.columns.into_iter().map(GrowingColumn::finish).collect();
-        Layout { keys: self.keys, columns, rows: self.next - self.first }
+        ArgSchema { keys: self.keys, columns, rows: self.next - self.first }
     }
 
-    pub(super) fn take(&mut self) -> Layout {
+    pub(super) fn take(&mut self) -> ArgSchema {
         let empty = self.keys.iter().map(|key| GrowingColumn::new(key.kind)).collect();
         let columns =
             std::mem::replace(&mut self.columns, empty).into_iter().map(GrowingColumn::freeze).collect();
         let rows = self.next - self.first;
         self.first = self.next;
-        Layout { keys: self.keys.clone(), columns, rows }
+        ArgSchema { keys: self.keys.clone(), columns, rows }
     }
 }
 

@@ -37,7 +37,7 @@ impl Accepted {
                 return Err(Damaged);
             }
         }
-        for keys in additions.layouts {
+        for keys in additions.arg_schemas {
             self.builder.args.add_layout(&self.builder.strings, keys).ok_or(Damaged)?;
         }
         for &name in chunk.numbers("categories")?.as_slice() {
@@ -56,16 +56,16 @@ impl Accepted {
 
     fn add_args(&mut self, chunk: &Chunk<'_>) -> Checked<()> {
         if let Some(rows) = chunk.table("arg_rows")? {
-            let (layouts, counts) =
+            let (arg_schemas, counts) =
                 (cells::<UInt16Type>(&rows, "layout")?, cells::<UInt32Type>(&rows, "count")?);
-            for (&layout, &count) in layouts.iter().zip(counts) {
-                self.builder.args.layouts[usize::from(layout)].next += count;
+            for (&layout, &count) in arg_schemas.iter().zip(counts) {
+                self.builder.args.arg_schemas[usize::from(layout)].next += count;
             }
         }
         let Some(values) = chunk.table("values")? else { return Ok(()) };
         let segments = Segments::new(&values)?;
         for index in 0..segments.len() {
-            let layout = &mut self.builder.args.layouts[usize::from(segments.layouts[index])];
+            let layout = &mut self.builder.args.arg_schemas[usize::from(segments.arg_schemas[index])];
             let column = &mut layout.columns[usize::from(segments.positions[index])];
             match column {
                 GrowingColumn::Small(_) | GrowingColumn::Int(_) => {

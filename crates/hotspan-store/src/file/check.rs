@@ -11,7 +11,7 @@ use crate::args::ArgKey;
 use crate::builder::{MAX_CATEGORIES, TraceBuilder};
 use crate::file::chunk::NO_STRING;
 use crate::file::columns::{Checked, Chunk, Damaged, cells, optional};
-use crate::ids::{FrameId, Ident, LayoutId, ProcessId, StackId, StringId};
+use crate::ids::{ArgSchemaId, FrameId, Ident, ProcessId, StackId, StringId};
 use crate::profile::{FrameKind, SampleState};
 use crate::table::Growing;
 use crate::trace::{Process, Track};
@@ -21,7 +21,7 @@ use crate::trace::{Process, Track};
 pub(super) struct Additions {
     pub(super) processes: Vec<(usize, Process)>,
     pub(super) tracks: Vec<(usize, Track)>,
-    pub(super) layouts: Vec<Vec<ArgKey>>,
+    pub(super) arg_schemas: Vec<Vec<ArgKey>>,
 }
 
 /// How many of each thing there will be once the chunk is accepted; ids must be below.
@@ -49,19 +49,19 @@ impl<'a> Check<'a> {
             ensure(new && (name as usize) < self.strings)?;
         }
         ensure(chunk.numbers("verbatim")?.iter().all(|&id| (id as usize) < self.strings))?;
-        let layouts = self.layouts(chunk)?;
-        let row_counts = self.args(chunk, &layouts)?;
+        let arg_schemas = self.arg_schemas(chunk)?;
+        let row_counts = self.args(chunk, &arg_schemas)?;
         let processes = self.processes(chunk)?;
         let process_count = count_with(self.builder.processes.len(), &processes);
         let tracks = self.tracks(chunk, process_count)?;
         let track_count = count_with(self.builder.tracks.len(), &tracks);
         for table in ["spans", "instants", "counters", "flows"] {
             if let Some(rows) = chunk.table(table)? {
-                self.events(&rows, track_count, &layouts, &row_counts)?;
+                self.events(&rows, track_count, &arg_schemas, &row_counts)?;
             }
         }
         self.profile(chunk, track_count)?;
-        Ok(Additions { processes, tracks, layouts })
+        Ok(Additions { processes, tracks, arg_schemas })
     }
 
     fn name(&self, id: u32) -> Checked<Option<StringId>> {
@@ -154,10 +154,10 @@ impl<'a> Check<'a> {
                 _ => rows,
             })
             .collect();
-        let layouts = cells::<UInt16Type>(rows, "layout")?;
+        let arg_schemas = cells::<UInt16Type>(rows, "layout")?;
         let arg_rows = cells::<UInt32Type>(rows, "arg_row")?;
-        ensure(layouts.iter().zip(arg_rows).all(|(&layout, &row)| {
-            limits.get(LayoutId(layout).index()).is_some_and(|&limit| row < limit || limit == u32::MAX)
+        ensure(arg_schemas.iter().zip(arg_rows).all(|(&layout, &row)| {
+            limits.get(ArgSchemaId(layout).index()).is_some_and(|&limit| row < limit || limit == u32::MAX)
         }))
     }
 
@@ -226,7 +226,7 @@ fn count_with<T>(known: usize, rows: &[(usize, T)]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{ArgType, Place};
+    use crate::args::{ArgOrigin, ArgType};
     use crate::file::accept::Accepted;
     use crate::file::chunk;
     use crate::losses::Losses;
@@ -242,7 +242,8 @@ mod tests {
         chunk.processes = vec![(0, process)];
         chunk.tracks =
             vec![(0, Track { process: ProcessId(0), ident: Ident::Int(1), name: None, sort_index: None })];
-        chunk.layout_keys = vec![(1, ArgKey { name: StringId(1), place: Place::Args, kind: ArgType::Text })];
+        chunk.layout_keys =
+            vec![(1, ArgKey { name: StringId(1), origin: ArgOrigin::Args, kind: ArgType::Text })];
         change(&mut chunk);
         let batch = chunk.encode(Clock::default(), &Losses::default(), true).unwrap();
         Accepted::default().accept(&batch)
@@ -256,7 +257,7 @@ mod tests {
             StringId(name),
             crate::ids::CategoryId(category),
             crate::ids::TrackId(track),
-            LayoutId(layout),
+            ArgSchemaId(layout),
             arg_row,
         ));
         spans.take().slice_columns(0, 1)

@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field};
 
-use crate::args::{ArgColumn, ArgKey, Layout};
+use crate::args::{ArgColumn, ArgKey, ArgSchema};
 use crate::file::checksum::checksum;
 use crate::file::error::FileError;
 use crate::file::schema::{CHECKSUM, SCHEMA, item_field};
@@ -78,7 +78,7 @@ impl<T: Copy> Pieces<T> {
 
 impl Values {
     /// Adds rows `from..to` of every column of a layout.
-    pub(super) fn push(&mut self, number: u16, layout: &Layout, from: usize, to: usize) {
+    pub(super) fn push(&mut self, number: u16, layout: &ArgSchema, from: usize, to: usize) {
         for (position, column) in layout.columns.iter().enumerate() {
             self.layout.push(number);
             self.position.push(position as u16);
@@ -163,8 +163,8 @@ impl Chunk<'_> {
             ("clock", clock_columns(clock)),
             ("layout_keys", key_columns(&self.layout_keys)),
             ("arg_rows", {
-                let (layouts, counts) = self.arg_rows.into_iter().unzip();
-                vec![numbers::<UInt16Type>(layouts), numbers::<UInt32Type>(counts)]
+                let (arg_schemas, counts) = self.arg_rows.into_iter().unzip();
+                vec![numbers::<UInt16Type>(arg_schemas), numbers::<UInt32Type>(counts)]
             }),
             ("values", self.values.columns()),
         ];
@@ -268,7 +268,7 @@ fn key_columns(keys: &[(u16, ArgKey)]) -> Vec<ArrayRef> {
     vec![
         numbers::<UInt16Type>(keys.iter().map(|&(layout, _)| layout).collect()),
         numbers::<UInt32Type>(keys.iter().map(|(_, key)| key.name.0).collect()),
-        numbers::<UInt8Type>(keys.iter().map(|(_, key)| key.place as u8).collect()),
+        numbers::<UInt8Type>(keys.iter().map(|(_, key)| key.origin as u8).collect()),
         numbers::<UInt8Type>(keys.iter().map(|(_, key)| key.kind as u8).collect()),
     ]
 }

@@ -91,7 +91,7 @@ pub(super) fn optional(rows: &StructArray, value: &str, has: &str) -> Checked<Ve
 
 /// The pieces of arg columns in a chunk.
 pub(super) struct Segments<'a> {
-    pub(super) layouts: &'a [u16],
+    pub(super) arg_schemas: &'a [u16],
     pub(super) positions: &'a [u16],
     pub(super) small: &'a ListArray,
     pub(super) ints: &'a ListArray,
@@ -102,7 +102,7 @@ pub(super) struct Segments<'a> {
 impl<'a> Segments<'a> {
     pub(super) fn new(values: &'a StructArray) -> Checked<Self> {
         Ok(Self {
-            layouts: cells::<UInt16Type>(values, "layout")?,
+            arg_schemas: cells::<UInt16Type>(values, "layout")?,
             positions: cells::<UInt16Type>(values, "position")?,
             small: lists(values, "small")?,
             ints: lists(values, "ints")?,
@@ -112,7 +112,7 @@ impl<'a> Segments<'a> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.layouts.len()
+        self.arg_schemas.len()
     }
 }
 

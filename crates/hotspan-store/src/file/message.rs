@@ -126,7 +126,7 @@ impl Message {
         if batch.length() != 1 || !plain {
             return None;
         }
-        let mut layout = Layout {
+        let mut layout = BodyLayout {
             nodes: batch.nodes()?.iter(),
             buffers: batch.buffers()?.iter(),
             end: 0,
@@ -140,7 +140,7 @@ impl Message {
 }
 
 /// What a record batch says about where its columns are, taken apart in the order of the schema.
-struct Layout<N, B> {
+struct BodyLayout<N, B> {
     nodes: N,
     buffers: B,
     /// Where the last buffer ends. Buffers follow each other: overlapping ones would be a small file that describes a
@@ -149,7 +149,7 @@ struct Layout<N, B> {
     body: usize,
 }
 
-impl<'a, N, B> Layout<N, B>
+impl<'a, N, B> BodyLayout<N, B>
 where
     N: Iterator<Item = &'a arrow_ipc::FieldNode>,
     B: Iterator<Item = &'a arrow_ipc::Buffer>,

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use arrow_ipc::MetadataVersion;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 
-use crate::args::Layout;
+use crate::args::ArgSchema;
 use crate::builder::TraceBuilder;
 use crate::category::Category;
 use crate::events::{Counters, Flows, Instants, Spans};
@@ -56,7 +56,7 @@ struct Written {
     tracks: Vec<Track>,
     metadata: Vec<(String, String)>,
     source: Source,
-    layouts: usize,
+    arg_schemas: usize,
     clock: Clock,
     losses: Losses,
     /// Rows of args per layout.
@@ -74,7 +74,7 @@ struct Content<'a> {
     counters: &'a Counters,
     flows: &'a Flows,
     profile: &'a Profile,
-    layouts: &'a [Layout],
+    arg_schemas: &'a [ArgSchema],
     verbatim: &'a [StringId],
     metadata: &'a Metadata,
     clock: Clock,
@@ -111,7 +111,7 @@ impl<W: Write> Writer<W> {
         // The empty string and the empty list of keys are there from the beginning.
         let written = Written {
             strings: 1,
-            layouts: 1,
+            arg_schemas: 1,
             categories: 0,
             processes: Vec::new(),
             tracks: Vec::new(),
@@ -143,7 +143,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn append_rows(&mut self, builder: &mut TraceBuilder, complete: bool) -> Result<(), FileError> {
-        for (index, layout) in builder.args.layouts.iter().enumerate() {
+        for (index, layout) in builder.args.arg_schemas.iter().enumerate() {
             // Rows of events without args are never looked at, so they may run out.
             if layout.next == u32::MAX && !layout.keys.is_empty() {
                 return Err(FileError::Full);
@@ -163,7 +163,7 @@ impl<W: Write> Writer<W> {
             counters: &rows.counters,
             flows: &rows.flows,
             profile: &rows.profile,
-            layouts: &rows.layouts,
+            arg_schemas: &rows.arg_schemas,
             verbatim: &rows.verbatim,
             metadata: &builder.metadata,
             clock: builder.clock,
@@ -219,7 +219,7 @@ impl<'a> Content<'a> {
             counters: &trace.counters,
             flows: &trace.flows,
             profile: &trace.profile,
-            layouts: &trace.layouts,
+            arg_schemas: &trace.arg_schemas,
             verbatim: &trace.verbatim,
             metadata: &trace.metadata,
             clock: trace.clock,
@@ -275,17 +275,17 @@ impl Written {
             chunk.source = source_pairs(content.source);
             self.source = content.source.clone();
         }
-        let new_layouts = content.layouts.iter().enumerate().skip(self.layouts);
+        let new_layouts = content.arg_schemas.iter().enumerate().skip(self.arg_schemas);
         let keys =
             new_layouts.flat_map(|(index, layout)| layout.keys.iter().map(move |&key| (index as u16, key)));
         chunk.layout_keys = keys.collect();
-        self.layouts = content.layouts.len();
+        self.arg_schemas = content.arg_schemas.len();
     }
 
     fn fill_args(&mut self, content: &Content<'_>, progress: &mut Progress, chunk: &mut Chunk<'_>) -> bool {
-        self.arg_rows.resize(content.layouts.len(), 0);
+        self.arg_rows.resize(content.arg_schemas.len(), 0);
         let mut budget = CHUNK_VALUES;
-        while let Some(layout) = content.layouts.get(progress.layout) {
+        while let Some(layout) = content.arg_schemas.get(progress.layout) {
             let rows = layout.rows as usize;
             // A layout without keys costs nothing, so all its rows go at once.
             let keys = layout.keys.len();
@@ -353,10 +353,10 @@ fn fill_events(content: &Content<'_>, progress: &mut Progress, chunk: &mut Chunk
         (lines.len(), lines.slice_columns(from, to), of_lines),
     ];
     let mut done = verbatim.len() <= to;
-    for (length, columns, place) in tables {
+    for (length, columns, slot) in tables {
         done &= length <= to;
         if length > from {
-            *place = columns;
+            *slot = columns;
         }
     }
     chunk.verbatim = verbatim.iter().skip(from).take(CHUNK_ROWS).map(|id| id.0).collect();

@@ -2,7 +2,8 @@
 
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, Duration, EventRow, Ident, Place, SpanRow, Timestamp, Trace, TraceBuilder, first_difference, merge,
+    Arg, ArgOrigin, Duration, EventRow, Ident, SpanRow, Timestamp, Trace, TraceBuilder, first_difference,
+    merge,
 };
 
 use crate::sample::trace;
@@ -15,8 +16,8 @@ fn process(pid: i64, unix: Option<i64>, correlation: i64) -> Trace {
     let name = builder.intern(&format!("work of {pid}"));
     let category = builder.category("cuda_runtime");
     let mut pending = PendingArgs::default();
-    builder.push_arg(&mut pending, Place::Args, b"correlation", Arg::Int(correlation));
-    builder.push_arg(&mut pending, Place::Args, b"cbid", Arg::Int(correlation));
+    builder.push_arg(&mut pending, ArgOrigin::Args, b"correlation", Arg::Int(correlation));
+    builder.push_arg(&mut pending, ArgOrigin::Args, b"cbid", Arg::Int(correlation));
     let args = builder.commit_args(&mut pending);
     let event = EventRow { time: Timestamp(100), name, category, track, args };
     builder.push_span(SpanRow { event, duration: Duration(5) });

@@ -1,7 +1,7 @@
 //! What is written is read again.
 
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, Duration, EventRow, Ident, Place, SpanRow, Timestamp, TraceBuilder, file};
+use hotspan_store::{Arg, ArgOrigin, Duration, EventRow, Ident, SpanRow, Timestamp, TraceBuilder, file};
 
 use crate::sample::{assert_same, read, trace, write};
 
@@ -50,18 +50,21 @@ fn packed_args() {
         let mut pending = PendingArgs::default();
         builder.push_arg(
             &mut pending,
-            Place::Args,
+            ArgOrigin::Args,
             format!("key {}", number % 100).as_bytes(),
             Arg::Int(number),
         );
-        builder.push_arg(&mut pending, Place::Args, format!("key {number}").as_bytes(), Arg::Int(number));
+        builder.push_arg(&mut pending, ArgOrigin::Args, format!("key {number}").as_bytes(), Arg::Int(number));
         let args = builder.commit_args(&mut pending);
         let event = EventRow { time: Timestamp(number), name, category, track, args };
         builder.push_span(SpanRow { event, duration: Duration(1) });
     }
     let trace = builder.finish();
     assert!(
-        trace.layouts().iter().any(|layout| layout.keys()[..].iter().any(|key| key.place == Place::Packed))
+        trace
+            .arg_schemas()
+            .iter()
+            .any(|layout| layout.keys()[..].iter().any(|key| key.origin == ArgOrigin::Packed))
     );
     assert_same(&trace, &read(&write(&trace)).unwrap());
 }
@@ -83,8 +86,8 @@ fn extreme_numbers() {
     let track = builder.track(Ident::Int(i64::MIN), Ident::Int(i64::MAX));
     let (name, category) = (builder.intern("x"), builder.category(""));
     let mut pending = PendingArgs::default();
-    builder.push_arg(&mut pending, Place::Args, b"low", Arg::Int(i64::MIN));
-    builder.push_arg(&mut pending, Place::Args, b"float", Arg::Float(f64::MIN_POSITIVE));
+    builder.push_arg(&mut pending, ArgOrigin::Args, b"low", Arg::Int(i64::MIN));
+    builder.push_arg(&mut pending, ArgOrigin::Args, b"float", Arg::Float(f64::MIN_POSITIVE));
     let args = builder.commit_args(&mut pending);
     for time in [i64::MIN, 0, i64::MAX] {
         let event = EventRow { time: Timestamp(time), name, category, track, args };

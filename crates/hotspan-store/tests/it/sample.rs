@@ -2,9 +2,9 @@
 
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, Args, Bytes, CallRow, Duration, EventRow, FlowPhase, FlowRow, FrameId, FrameKind, FrameRow, Ident,
-    InstantRow, InstantScope, LineRow, Loss, Place, SampleRow, SampleState, SpanRow, StackId, Timestamp,
-    Trace, TraceBuilder, file,
+    Arg, ArgOrigin, Args, Bytes, CallRow, Duration, EventRow, FlowPhase, FlowRow, FrameId, FrameKind,
+    FrameRow, Ident, InstantRow, InstantScope, LineRow, Loss, SampleRow, SampleState, SpanRow, StackId,
+    Timestamp, Trace, TraceBuilder, file,
 };
 
 /// Adds the event number `number` of an endless recording; the kind, the args and the thread follow from the number.
@@ -68,16 +68,16 @@ fn push_args(builder: &mut TraceBuilder, number: i64) -> Args {
     }
     let text = builder.intern(&format!("text {}", number % 11));
     let json = builder.intern("[[8, 3, 224, 224], []]");
-    builder.push_arg(&mut pending, Place::Args, b"small", Arg::Int(number));
+    builder.push_arg(&mut pending, ArgOrigin::Args, b"small", Arg::Int(number));
     // Wide from event 50 on only, so that one chunk has it small and a later one wide.
     let wide = if number < 50 { number } else { -(1 << 40) - number };
-    builder.push_arg(&mut pending, Place::Args, b"wide", Arg::Int(wide));
+    builder.push_arg(&mut pending, ArgOrigin::Args, b"wide", Arg::Int(wide));
     if number % 2 == 0 {
-        builder.push_arg(&mut pending, Place::Args, b"ratio", Arg::Float(number as f64 / 3.0));
-        builder.push_arg(&mut pending, Place::Args, "Größe".as_bytes(), Arg::Text(text));
+        builder.push_arg(&mut pending, ArgOrigin::Args, b"ratio", Arg::Float(number as f64 / 3.0));
+        builder.push_arg(&mut pending, ArgOrigin::Args, "Größe".as_bytes(), Arg::Text(text));
     }
-    builder.push_arg(&mut pending, Place::Args, b"Input Dims", Arg::Json(json));
-    builder.push_arg(&mut pending, Place::Event, b"id", Arg::Text(text));
+    builder.push_arg(&mut pending, ArgOrigin::Args, b"Input Dims", Arg::Json(json));
+    builder.push_arg(&mut pending, ArgOrigin::Event, b"id", Arg::Text(text));
     builder.commit_args(&mut pending)
 }
 
@@ -129,8 +129,9 @@ pub(crate) fn assert_same(left: &Trace, right: &Trace) {
     assert_eq!(left.losses(), right.losses());
     assert_eq!(left.source(), right.source());
     assert_eq!(left.clock(), right.clock());
-    let rows =
-        |trace: &Trace| -> Vec<_> { trace.layouts().iter().map(hotspan_store::Layout::rows).collect() };
+    let rows = |trace: &Trace| -> Vec<_> {
+        trace.arg_schemas().iter().map(hotspan_store::ArgSchema::rows).collect()
+    };
     assert_eq!(rows(left), rows(right));
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Counter {
 /// All counters, and how many were left out.
 pub(super) fn counters(model: &Model) -> (Vec<Counter>, u64) {
     let mut all = device_counters(model);
-    let mut places: HashMap<(TrackId, StringId, StringId), usize> = HashMap::new();
+    let mut indices: HashMap<(TrackId, StringId, StringId), usize> = HashMap::new();
     let mut hidden = 0;
     for event in model.counters().events() {
         for (key, arg) in model.args(event.args) {
@@ -36,11 +36,11 @@ pub(super) fn counters(model: &Model) -> (Vec<Counter>, u64) {
                 Arg::Float(number) if number.is_finite() => number,
                 _ => continue,
             };
-            let known = places.len();
-            let place = *places.entry((event.track, event.name, key.name)).or_insert(all.len());
-            if place == all.len() {
+            let known = indices.len();
+            let index = *indices.entry((event.track, event.name, key.name)).or_insert(all.len());
+            if index == all.len() {
                 if known >= MOST {
-                    places.remove(&(event.track, event.name, key.name));
+                    indices.remove(&(event.track, event.name, key.name));
                     hidden += 1;
                     continue;
                 }
@@ -54,7 +54,7 @@ pub(super) fn counters(model: &Model) -> (Vec<Counter>, u64) {
                     points: Vec::new(),
                 });
             }
-            all[place].points.push((event.time.0, value));
+            all[index].points.push((event.time.0, value));
         }
     }
     for counter in &mut all {

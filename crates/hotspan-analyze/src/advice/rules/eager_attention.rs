@@ -43,15 +43,15 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     };
     let mut tally = Tally::default();
     for calls in &threads {
-        for (place, &softmax) in calls.iter().enumerate() {
+        for (index, &softmax) in calls.iter().enumerate() {
             if !matches!(context.name(softmax), "aten::softmax" | "aten::_softmax") || fused(softmax) {
                 continue;
             }
-            let before = calls[place.saturating_sub(REACH)..place].iter().rposition(is_product);
-            let after = calls[place + 1..calls.len().min(place + 1 + REACH)].iter().position(is_product);
+            let before = calls[index.saturating_sub(REACH)..index].iter().rposition(is_product);
+            let after = calls[index + 1..calls.len().min(index + 1 + REACH)].iter().position(is_product);
             if let (Some(before), Some(after)) = (before, after) {
-                let first = place.saturating_sub(REACH) + before;
-                let time = calls[first..=place + 1 + after].iter().map(|&span| context.time(span)).sum();
+                let first = index.saturating_sub(REACH) + before;
+                let time = calls[first..=index + 1 + after].iter().map(|&span| context.time(span)).sum();
                 tally.add(context, "product, softmax, product", softmax, time);
             }
         }

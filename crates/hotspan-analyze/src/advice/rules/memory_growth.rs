@@ -24,7 +24,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         let at_end = |step: &crate::model::steps::Step| {
             let end = step.begin.plus(step.duration);
             let after = curve.partition_point(|&(time, _)| time <= end);
-            after.checked_sub(1).map_or(0, |place| curve[place].1.0)
+            after.checked_sub(1).map_or(0, |index| curve[index].1.0)
         };
         let held: Vec<i64> = context.steps.iter().skip(1).map(at_end).collect();
         let rises: Vec<i64> = held.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
@@ -57,9 +57,9 @@ fn check(context: &Context<'_>) -> Option<Finding> {
                 source: None,
             });
         }
-        let place = if timeline.device.kind == 0 { "the CPU" } else { "the device" };
+        let device = if timeline.device.kind == 0 { "the CPU" } else { "the device" };
         return Some(Finding {
-            message: format!("tensor memory on {place} grows by {} with every step, over {} steps", Bytes(average), held.len()),
+            message: format!("tensor memory on {device} grows by {} with every step, over {} steps", Bytes(average), held.len()),
             fix: "keep no tensors with their graph across steps: `loss.detach()` or `loss.item()` instead of `loss`".to_owned(),
             evidence,
             gain: None,

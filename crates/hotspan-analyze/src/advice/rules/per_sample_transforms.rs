@@ -70,7 +70,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
 fn note_samples(context: &Context<'_>, tally: &mut Tally) -> Duration {
     let (trace, profile) = (context.model, context.model.profile());
     let is_picture = |file: &str| {
-        ["/PIL/", "torchvision/transforms", "_imaging"].iter().any(|place| file.contains(place)) || file.starts_with("PIL/")
+        ["/PIL/", "torchvision/transforms", "_imaging"].iter().any(|part| file.contains(part)) || file.starts_with("PIL/")
     };
     let mut sum = Duration::ZERO;
     for (index, row) in profile.samples.rows().enumerate().filter(|(_, row)| context.is_in_range(row.time)) {

@@ -1,7 +1,7 @@
 //! NVML's readings as counters.
 
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, EventRow, Ident, Place, Timestamp, TraceBuilder};
+use hotspan_store::{Arg, ArgOrigin, EventRow, Ident, Timestamp, TraceBuilder};
 
 use crate::clock::Calibration;
 use crate::cupti::nvml::{Reading, Samples};
@@ -41,7 +41,7 @@ pub(super) fn add_counters(
         ];
         for (name, unit, value) in figures {
             let Some(value) = value else { continue };
-            builder.push_arg(&mut pending, Place::Args, unit.as_bytes(), value);
+            builder.push_arg(&mut pending, ArgOrigin::Args, unit.as_bytes(), value);
             let args = builder.commit_args(&mut pending);
             pending.clear();
             let name = builder.intern(name);

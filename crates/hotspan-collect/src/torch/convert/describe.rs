@@ -1,6 +1,8 @@
 //! What an export of torch.profiler says of itself: its metadata, the process, and the span of the recording.
 
-use hotspan_store::{Arg, Duration, EventRow, Ident, InstantRow, InstantScope, Place, SpanRow, TraceBuilder};
+use hotspan_store::{
+    Arg, ArgOrigin, Duration, EventRow, Ident, InstantRow, InstantScope, SpanRow, TraceBuilder,
+};
 
 use super::Converter;
 use crate::clock::Ticks;
@@ -40,7 +42,7 @@ impl Converter {
         let track = self.builder.track(spans, profiler);
         let process = self.builder.process(spans);
         self.builder.process_mut(process).sort_index = Some(536_870_912);
-        self.builder.push_arg(&mut self.pending, Place::Args, b"Op count", Arg::Int(0));
+        self.builder.push_arg(&mut self.pending, ArgOrigin::Args, b"Op count", Arg::Int(0));
         let args = self.builder.commit_args(&mut self.pending);
         self.pending.clear();
         let name = self.builder.intern("PyTorch Profiler (0)");

@@ -1,7 +1,7 @@
 //! The rows that records become: operators, ranges, reports of memory, with the args that Kineto gives them.
 
 use hotspan_store::{
-    Arg, Args, EventRow, InstantRow, InstantScope, Place, SpanRow, Timestamp, TrackId, keys,
+    Arg, ArgOrigin, Args, EventRow, InstantRow, InstantScope, SpanRow, Timestamp, TrackId, keys,
 };
 
 use super::Converter;
@@ -13,7 +13,7 @@ use crate::torch::session::AddedSpan;
 
 impl Converter {
     fn arg(&mut self, key: &str, value: Arg) {
-        self.builder.push_arg(&mut self.pending, Place::Args, key.as_bytes(), value);
+        self.builder.push_arg(&mut self.pending, ArgOrigin::Args, key.as_bytes(), value);
     }
 
     fn commit(&mut self) -> Args {
@@ -108,7 +108,7 @@ impl Converter {
         let combination = usize::from(has_scope) * 4
             + usize::from(positional.is_some()) * 2
             + usize::from(sequence.is_some());
-        if let (true, Some(layout)) = (plain, self.layouts[combination]) {
+        if let (true, Some(layout)) = (plain, self.arg_schemas[combination]) {
             let mut values = row.map(|(_, value)| value);
             let mut all = [Arg::Int(0); 11];
             all[..10].swap_with_slice(&mut values);
@@ -129,7 +129,7 @@ impl Converter {
         }
         let args = self.commit();
         if plain {
-            self.layouts[combination] = Some(args.layout);
+            self.arg_schemas[combination] = Some(args.schema);
         }
         args
     }

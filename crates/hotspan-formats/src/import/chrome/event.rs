@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
-use hotspan_store::{Arg, CategoryId, Ident, Place, StringId, TraceBuilder, TrackId};
+use hotspan_store::{Arg, ArgOrigin, CategoryId, Ident, StringId, TraceBuilder, TrackId};
 
 use super::fields::{Fields, IdField, Key, single, time};
 use super::numbers::parse_int;
@@ -117,7 +117,7 @@ impl<'b> EventReader<'b> {
     #[cold]
     fn other(&mut self, cursor: &mut Cursor<'_>, key: &[u8], offset: u64) -> Result<(), Stop> {
         let value = self.arg(cursor, offset)?;
-        self.builder.push_arg(&mut self.pending, Place::Event, key, value);
+        self.builder.push_arg(&mut self.pending, ArgOrigin::Event, key, value);
         Ok(())
     }
 
@@ -133,9 +133,9 @@ impl<'b> EventReader<'b> {
             let value = self.arg(cursor, offset)?;
             if key.escaped {
                 let key = unescape(key.bytes);
-                self.builder.push_arg(&mut self.pending, Place::Args, &key, value);
+                self.builder.push_arg(&mut self.pending, ArgOrigin::Args, &key, value);
             } else {
-                self.builder.push_arg(&mut self.pending, Place::Args, key.bytes, value);
+                self.builder.push_arg(&mut self.pending, ArgOrigin::Args, key.bytes, value);
             }
             match cursor.next_token()? {
                 b',' => cursor.at += 1,

@@ -153,15 +153,15 @@ pub(crate) fn parse_micros(text: &[u8]) -> Option<(i64, bool)> {
         Some(b'.') if index > 0 => {
             let fraction = &digits[index + 1..];
             let mut scale = 100;
-            for (place, byte) in fraction.iter().enumerate() {
+            for (index, byte) in fraction.iter().enumerate() {
                 let digit = byte.wrapping_sub(b'0');
                 if digit > 9 {
                     return parse_micros_slowly(text);
                 }
                 number = number.checked_add(i64::from(digit) * scale)?;
                 scale /= 10;
-                if place >= 3 {
-                    if place == 3 && digit >= 5 {
+                if index >= 3 {
+                    if index == 3 && digit >= 5 {
                         number = number.checked_add(1)?;
                     }
                     rounded |= digit != 0;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope, Loss, Place,
-    SpanRow, StringId, Timestamp, TrackId,
+    Arg, ArgOrigin, CategoryId, Duration, EventRow, FlowPhase, FlowRow, Ident, InstantRow, InstantScope,
+    Loss, SpanRow, StringId, Timestamp, TrackId,
 };
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ impl EventReader<'_> {
                 IdField::Int(number) => Arg::Int(number),
                 IdField::Text(text) => Arg::Text(self.intern(text, offset)),
             };
-            self.builder.push_arg(&mut self.pending, Place::Event, b"id", value);
+            self.builder.push_arg(&mut self.pending, ArgOrigin::Event, b"id", value);
         }
         let args = self.builder.commit_args(&mut self.pending);
         Some(EventRow { time: Timestamp(time), name, category, track, args })
@@ -124,7 +124,7 @@ impl EventReader<'_> {
             Some(IdField::Text(text)) => {
                 // A word names the arrow: its string id tells arrows apart, and the word itself is kept.
                 let text = self.intern(text, offset);
-                self.builder.push_arg(&mut self.pending, Place::Event, b"id", Arg::Text(text));
+                self.builder.push_arg(&mut self.pending, ArgOrigin::Event, b"id", Arg::Text(text));
                 text.0.into()
             }
             None => return self.builder.losses.add(Loss::MissingField, Some(offset)),

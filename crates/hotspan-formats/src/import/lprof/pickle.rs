@@ -5,7 +5,7 @@
 
 use std::str;
 
-/// The place of a value.
+/// The slot of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ValueId(u32);
 
@@ -154,20 +154,20 @@ impl<'a> Machine<'a> {
             }
             0x94 => self.remember(self.memo.len())?,
             b'q' => {
-                let place = self.size(1)?;
-                self.remember(place)?;
+                let slot = self.size(1)?;
+                self.remember(slot)?;
             }
             b'r' => {
-                let place = self.size(4)?;
-                self.remember(place)?;
+                let slot = self.size(4)?;
+                self.remember(slot)?;
             }
             b'h' => {
-                let place = self.size(1)?;
-                self.recall(place)?;
+                let slot = self.size(1)?;
+                self.recall(slot)?;
             }
             b'j' => {
-                let place = self.size(4)?;
-                self.recall(place)?;
+                let slot = self.size(4)?;
+                self.recall(slot)?;
             }
             b'c' => {
                 self.line()?;
@@ -274,21 +274,21 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn remember(&mut self, place: usize) -> Step<()> {
+    fn remember(&mut self, slot: usize) -> Step<()> {
         // Places are given in order; one far beyond would only cost memory.
-        if place > self.memo.len() {
+        if slot > self.memo.len() {
             return Err("the pickle remembers a value out of order");
         }
         let top = *self.stack.last().ok_or(EMPTY)?;
-        match self.memo.get_mut(place) {
+        match self.memo.get_mut(slot) {
             Some(known) => *known = Some(top),
             None => self.memo.push(Some(top)),
         }
         Ok(())
     }
 
-    fn recall(&mut self, place: usize) -> Step<()> {
-        let known = self.memo.get(place).copied().flatten();
+    fn recall(&mut self, slot: usize) -> Step<()> {
+        let known = self.memo.get(slot).copied().flatten();
         self.stack.push(known.ok_or("the pickle recalls a value it did not remember")?);
         Ok(())
     }
@@ -303,7 +303,7 @@ impl<'a> Machine<'a> {
     fn build(&mut self) -> Step<()> {
         let state = self.pop()?;
         match self.top()? {
-            Value::Object(place) => *place = Some(state),
+            Value::Object(slot) => *slot = Some(state),
             _ => return Err("the pickle gives a state to what is no object"),
         }
         Ok(())

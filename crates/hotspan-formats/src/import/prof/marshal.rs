@@ -22,13 +22,13 @@ pub(super) enum Value {
 /// A dict of tuples of dicts of tuples; a little more for what future versions add.
 const DEEPEST: usize = 12;
 
-pub(super) struct Reader<'a> {
+pub(super) struct MarshalReader<'a> {
     bytes: &'a [u8],
     position: usize,
     references: Vec<Option<Value>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MarshalReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0, references: Vec::new() }
     }
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn numbers_of_any_size_are_read() {
         // marshal.dumps of each, by CPython 3.11.
-        let read = |bytes: &[u8]| Reader::new(bytes).read().ok();
+        let read = |bytes: &[u8]| MarshalReader::new(bytes).read().ok();
         assert_eq!(read(b"\xe9\xff\xff\xff\xff"), Some(Value::Int(-1)));
         assert_eq!(read(b"\xec\x03\x00\x00\x00\x00\x00\x00\x00\x04\x00"), Some(Value::Int(1 << 32)));
         assert_eq!(read(b"l\xfd\xff\xff\xff\x01\x00\x00\x00\x04\x00"), Some(Value::Int(-(1 << 32) - 1)));
@@ -186,11 +186,12 @@ mod tests {
 
     #[test]
     fn references_lead_to_what_came_before() {
-        let Some(Value::Tuple(items)) = Reader::new(b")\x03\xfa\x01xr\0\0\0\0z\x01y").read().ok() else {
+        let Some(Value::Tuple(items)) = MarshalReader::new(b")\x03\xfa\x01xr\0\0\0\0z\x01y").read().ok()
+        else {
             panic!("a tuple");
         };
         assert_eq!(items[0], items[1]);
-        assert!(Reader::new(b"r\0\0\0\0").read().is_err());
-        assert!(Reader::new(b"\xa9\x01r\0\0\0\0").read().is_err(), "a tuple cannot contain itself");
+        assert!(MarshalReader::new(b"r\0\0\0\0").read().is_err());
+        assert!(MarshalReader::new(b"\xa9\x01r\0\0\0\0").read().is_err(), "a tuple cannot contain itself");
     }
 }
