@@ -19,7 +19,7 @@ fn read(content: &[u8]) -> Result<Trace, ImportError> {
 fuzz_target!(|content: &[u8]| {
     let Ok(trace) = read(content) else { return };
     let mut json = Vec::new();
-    Chrome.write(&trace, &mut json).expect("writing to memory cannot fail");
+    Chrome.write(&trace.clone().into(), &mut json).expect("writing to memory cannot fail");
     let again = read(&json).expect("what was exported can be imported");
     assert_eq!(first_difference(&trace, &again), None);
 });

@@ -19,9 +19,9 @@ fn read(content: &[u8]) -> Result<Trace, ImportError> {
 fuzz_target!(|content: &[u8]| {
     let Ok(trace) = read(content) else { return };
     let mut written = Vec::new();
-    Lprof.write(&trace, &mut written).expect("writing to memory cannot fail");
+    Lprof.write(&trace.clone().into(), &mut written).expect("writing to memory cannot fail");
     let again = read(&written).expect("what was exported can be imported");
     let mut second = Vec::new();
-    Lprof.write(&again, &mut second).expect("writing to memory cannot fail");
+    Lprof.write(&again.clone().into(), &mut second).expect("writing to memory cannot fail");
     assert_eq!(written, second);
 });

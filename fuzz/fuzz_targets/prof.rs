@@ -14,6 +14,6 @@ fuzz_target!(|bytes: &[u8]| {
     let open = |bytes: Vec<u8>| Input::new(Cursor::new(bytes), None, None, &mut ()).and_then(read);
     let Ok(trace) = open(bytes.to_vec()) else { return };
     let mut written = Vec::new();
-    Prof.write(&trace, &mut written).expect("a trace that was read can be written");
+    Prof.write(&trace.clone().into(), &mut written).expect("a trace that was read can be written");
     open(written).expect("what was written can be read");
 });

@@ -424,6 +424,7 @@ class Trace:
             int,
             list[tuple[str, int, int, str, list[str]]],
             list[tuple[str, int]],
+            int | None,
         ]
     ]: ...
     def memory_by_category(self, points: int) -> list[tuple[list[int], list[tuple[str, list[int]]]]]: ...

@@ -155,7 +155,7 @@ class MemoryTimeline(NamedTuple):
     """The memory of one device. What was there before counts where the trace tells of it.
 
     Categories are ``parameter``, ``optimizer_state``, ``input``, ``temporary``, ``activation``, ``gradient``,
-    ``autograd_detail`` and ``unknown``.
+    ``autograd_detail`` and ``unknown``. ``process`` is None unless several processes have memory of such a device.
     """
 
     device_type: int
@@ -165,6 +165,7 @@ class MemoryTimeline(NamedTuple):
     peak_ns: int
     holders: list[MemoryHolder]
     peak_by_category: dict[str, int]
+    process: int | None = None
 
 
 class MemoryByCategory(NamedTuple):

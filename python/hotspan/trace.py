@@ -120,8 +120,9 @@ class Trace:
                 time,
                 [MemoryHolder(*holder) for holder in holders],
                 dict(by_category),
+                process,
             )
-            for kind, index, held, peak, time, holders, by_category in self._core.memory_timeline()
+            for kind, index, held, peak, time, holders, by_category, process in self._core.memory_timeline()
         ]
 
     def memory_by_category(self, points: int = 1_000_000) -> list[MemoryByCategory]:

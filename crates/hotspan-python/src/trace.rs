@@ -89,8 +89,9 @@ type KernelRow = (String, u64, i64, i64, i64, Option<f64>, Option<f64>, bool);
 /// Who held memory: name, bytes, blocks, category, stack.
 type HolderRow = (String, i64, u64, &'static str, Vec<String>);
 
-/// A device's kind and index; times and bytes held; the peak's bytes and time; who held it; the peak's bytes by category.
-type MemoryRow = (i64, i64, Vec<(i64, i64)>, i64, i64, Vec<HolderRow>, Vec<(&'static str, i64)>);
+/// A device's kind and index; times and bytes held; the peak's bytes and time; who held it; the peak's bytes by category; the
+/// process, where several have memory of such a device.
+type MemoryRow = (i64, i64, Vec<(i64, i64)>, i64, i64, Vec<HolderRow>, Vec<(&'static str, i64)>, Option<i64>);
 
 /// Times, and for each category its bytes at these times.
 type CategoryRow = (Vec<i64>, Vec<(String, Vec<i64>)>);
@@ -172,6 +173,7 @@ impl PyTrace {
                 timeline.peak_time.0,
                 holders,
                 peak_use,
+                timeline.device.process,
             )
         };
         devices.iter().map(row).collect()
