@@ -128,7 +128,7 @@ fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
         let device = spans.ids().filter(|&other| launches.call(other).is_some_and(inside));
         found.extend(device.take(MOST_LINKS).map(|other| link(opened, "launched", other)));
     }
-    for end in opened.arrows().of_span(model, opened.timeline(), span) {
+    for end in opened.flows().of_span(model, opened.timeline(), span) {
         if found.iter().any(|known| known.span == end.span.0) || found.len() >= MOST_LINKS * 2 {
             continue;
         }

@@ -8,7 +8,7 @@
 //! | `opened` | a trace in memory, with what was computed of it |
 //! | `reports` | the tables of views, by name: one line adds one |
 //! | `timeline` | spans as they are drawn: as many as there are pixels |
-//! | `arrows` | which spans arrows lead from and to |
+//! | `flows` | which spans flows lead from and to |
 //! | `flame`, `findings`, `curves`, `details`, `memory`, `source` | the views that are no plain tables |
 //! | `several` | views of several traces: compared, ranks |
 //! | `exports` | downloads in the formats of other viewers |
@@ -21,7 +21,6 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
-mod arrows;
 mod assets;
 mod catalogue;
 mod curves;
@@ -30,6 +29,7 @@ mod error;
 mod exports;
 mod findings;
 mod flame;
+mod flows;
 mod memory;
 mod opened;
 mod page;

@@ -12,10 +12,10 @@ use hotspan_analyze::CallTree;
 use hotspan_store::Timestamp;
 use serde::Serialize;
 
-use crate::arrows::Arrows;
 use crate::catalogue::{Catalogue, stamp};
 use crate::error::Refusal;
 use crate::flame;
+use crate::flows::FlowIndex;
 use crate::timeline::Timeline;
 
 /// How many traces are kept in memory.
@@ -31,7 +31,7 @@ pub(crate) struct Opened {
     stamp: (u64, Duration),
     timeline: OnceLock<Timeline>,
     tree: OnceLock<CallTree>,
-    arrows: OnceLock<Arrows>,
+    flows: OnceLock<FlowIndex>,
     /// The stretch of it that was last asked for.
     part: Mutex<Option<Part>>,
     /// Answers by name: a view that is looked at again costs nothing.
@@ -48,7 +48,7 @@ impl Opened {
             stamp,
             timeline: OnceLock::new(),
             tree: OnceLock::new(),
-            arrows: OnceLock::new(),
+            flows: OnceLock::new(),
             part: Mutex::default(),
             answers: Mutex::default(),
         }
@@ -65,9 +65,9 @@ impl Opened {
         fresh
     }
 
-    /// Arrows between spans.
-    pub(crate) fn arrows(&self) -> &Arrows {
-        self.arrows.get_or_init(|| Arrows::of(&self.model))
+    /// Flows between spans.
+    pub(crate) fn flows(&self) -> &FlowIndex {
+        self.flows.get_or_init(|| FlowIndex::of(&self.model))
     }
 
     /// How the spans are drawn.

@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
     Arg, ArgOrigin, ArgSchemaId, Args, CategoryId, Duration, EventRow, Ident, Loss, SpanRow, StringId,
-    Timestamp, TraceBuilder, TrackId,
+    Timestamp, TraceBuilder, TrackId, keys,
 };
 
 use crate::clock::{Calibration, Ticks};
@@ -244,9 +244,9 @@ impl Converter<'_> {
                     .entry((call.domain, call.function))
                     .or_insert_with(|| self.builder.intern(&function(call.domain, call.function)));
                 let entries = [
-                    ("External id", around.innermost.map(|span| Arg::Int(span.external))),
+                    (keys::EXTERNAL_ID, around.innermost.map(|span| Arg::Int(span.external))),
                     ("cbid", Some(Arg::Int(i64::from(call.function)))),
-                    ("correlation", Some(self.correlation(call.correlation))),
+                    (keys::CORRELATION, Some(self.correlation(call.correlation))),
                 ];
                 let args = self.args(1, entries);
                 let category = categories[usize::from(call.domain == DOMAIN_RUNTIME)];

@@ -67,7 +67,7 @@ macro_rules! interpreter {
                 Some(Self {
                     // SAFETY: these are the interpreter's own symbols, of these types in every version since 3.10.
                     $($name: unsafe { std::mem::transmute::<*mut c_void, $type>(symbol($symbol)?) },)*
-                    // SAFETY: as above, in the versions that have them.
+                    // SAFETY: a symbol that is there has this type in every version that has it.
                     $($maybe: symbol($maybe_symbol).map(|found| unsafe { std::mem::transmute::<*mut c_void, $maybe_type>(found) }),)*
                     $($data: symbol($data_symbol)?.cast(),)*
                     definition_at: None,
@@ -132,7 +132,7 @@ interpreter! {
 
 // SAFETY: function pointers and addresses of static objects, written once.
 unsafe impl Send for Interpreter {}
-// SAFETY: as above.
+// SAFETY: nothing changes after it was looked up, so that threads read it side by side.
 unsafe impl Sync for Interpreter {}
 
 impl std::fmt::Debug for Interpreter {

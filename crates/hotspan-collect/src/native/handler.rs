@@ -65,7 +65,7 @@ extern "C" fn on_timer(_signal: i32, info: *mut libc::siginfo_t, context: *mut l
     }
     // SAFETY: every thread has an errno.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
+    // SAFETY: the address is that of this thread's errno, which lives as long as the thread.
     let kept = unsafe { *errno };
     if let Some(slot) = slots::claim() {
         if let Some(content) = slots::content(slot) {
@@ -74,7 +74,7 @@ extern "C" fn on_timer(_signal: i32, info: *mut libc::siginfo_t, context: *mut l
         }
         slots::publish(slot);
     }
-    // SAFETY: as above.
+    // SAFETY: the handler runs on the thread whose errno this is, and nobody else writes it.
     unsafe { *errno = kept };
 }
 

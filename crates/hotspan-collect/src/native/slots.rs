@@ -66,7 +66,7 @@ struct Region(*mut Copied);
 
 // SAFETY: slots are handed to one owner at a time by their state.
 unsafe impl Send for Region {}
-// SAFETY: as above.
+// SAFETY: a shared reference only gives out the pointer; whoever follows it has claimed the slot by its atomic state.
 unsafe impl Sync for Region {}
 
 static REGION: OnceLock<Option<Region>> = OnceLock::new();

@@ -1,7 +1,7 @@
 //! What is no work: waits for streams and events, and the time that CUPTI itself took.
 
 use hashbrown::HashMap;
-use hotspan_store::{Arg, Ident};
+use hotspan_store::{Arg, Ident, keys};
 
 use super::{Converter, NONE};
 use crate::cupti::abi::{Overhead, Synchronization};
@@ -25,7 +25,7 @@ impl Converter<'_> {
             let args = self.args(
                 5,
                 [
-                    ("External id", external.map(|span| Arg::Int(span.external))),
+                    (keys::EXTERNAL_ID, external.map(|span| Arg::Int(span.external))),
                     ("cuda_sync_kind", Some(Arg::Text(name))),
                     ("wait_on_stream", has_event.then(|| or_none(source.map(|source| source.0)))),
                     (
@@ -34,8 +34,8 @@ impl Converter<'_> {
                     ),
                     ("wait_on_cuda_event_id", has_event.then(|| Arg::Int(i64::from(sync.event)))),
                     ("stream", Some(or_none(Some(sync.stream).filter(|&stream| stream != NONE)))),
-                    ("correlation", Some(self.correlation(sync.correlation))),
-                    ("device", Some(Arg::Int(i64::from(device)))),
+                    (keys::CORRELATION, Some(self.correlation(sync.correlation))),
+                    (keys::DEVICE, Some(Arg::Int(i64::from(device)))),
                     ("context", Some(Arg::Int(i64::from(sync.context)))),
                 ],
             );

@@ -1,7 +1,7 @@
 //! Work of devices: kernels, copies and fills, the flows from the calls that launched them, and annotations around them.
 
 use hotspan_store::{
-    Arg, Args, Duration, EventRow, FlowPhase, FlowRow, SpanRow, StringId, Timestamp, TrackId,
+    Arg, Args, Duration, EventRow, FlowPhase, FlowRow, SpanRow, StringId, Timestamp, TrackId, keys,
 };
 
 use super::{Converter, Launch};
@@ -73,19 +73,19 @@ impl Converter<'_> {
         self.args(
             2,
             [
-                ("External id", external),
+                (keys::EXTERNAL_ID, external),
                 ("queued", int(0)),
-                ("device", int(work.device)),
+                (keys::DEVICE, int(work.device)),
                 ("context", int(work.context)),
                 ("stream", int(work.stream)),
-                ("correlation", Some(self.correlation(work.correlation))),
+                (keys::CORRELATION, Some(self.correlation(work.correlation))),
                 ("registers per thread", int(u32::from(registers))),
                 ("shared memory", Some(Arg::Int(shared))),
-                ("blocks per SM", fill.map(|fill| Arg::Float(fill.blocks_per_sm))),
+                (keys::BLOCKS_PER_SM, fill.map(|fill| Arg::Float(fill.blocks_per_sm))),
                 ("warps per SM", fill.map(|fill| Arg::Float(fill.warps_per_sm))),
                 ("grid", Some(grid)),
                 ("block", Some(block)),
-                ("est. achieved occupancy %", fill.map(|fill| Arg::Int(fill.occupancy))),
+                (keys::OCCUPANCY, fill.map(|fill| Arg::Int(fill.occupancy))),
                 ("graph id", graph),
                 ("graph node id", node),
             ],
@@ -101,18 +101,18 @@ impl Converter<'_> {
         self.args(
             3,
             [
-                ("External id", external),
+                (keys::EXTERNAL_ID, external),
                 ("fromDevice", of_peers(|peers| peers.from[0])),
                 ("inDevice", peers.and(int(work.device))),
                 ("toDevice", of_peers(|peers| peers.to[0])),
                 ("fromContext", of_peers(|peers| peers.from[1])),
                 ("inContext", peers.and(int(work.context))),
                 ("toContext", of_peers(|peers| peers.to[1])),
-                ("device", int(work.device)),
+                (keys::DEVICE, int(work.device)),
                 ("context", int(work.context)),
                 ("stream", int(work.stream)),
-                ("correlation", Some(self.correlation(work.correlation))),
-                ("bytes", Some(Arg::Int(bytes as i64))),
+                (keys::CORRELATION, Some(self.correlation(work.correlation))),
+                (keys::COPY_BYTES, Some(Arg::Int(bytes as i64))),
                 ("memory bandwidth (GB/s)", bandwidth),
                 ("graph id", graph),
                 ("graph node id", node),
@@ -133,7 +133,7 @@ impl Converter<'_> {
         let category = self.builder.category("gpu_user_annotation");
         for ((device, stream, external), (name, start, end)) in ranges {
             let track = self.stream(device, stream);
-            let args = self.args(4, [("External id", Some(Arg::Int(external)))]);
+            let args = self.args(4, [(keys::EXTERNAL_ID, Some(Arg::Int(external)))]);
             let event = EventRow { time: Timestamp(start), name, category, track, args };
             self.builder.push_span(SpanRow { event, duration: Duration(end - start) });
         }

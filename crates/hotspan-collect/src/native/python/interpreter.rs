@@ -38,7 +38,7 @@ impl Interpreter {
     pub(crate) fn find() -> Result<Option<Self>, String> {
         // SAFETY: it returns a text that is never freed.
         let Some(version) = (unsafe { getter(c"Py_GetVersion") }) else { return Ok(None) };
-        // SAFETY: as above.
+        // SAFETY: `Py_GetVersion` returns a text with an end, in a static buffer that the interpreter never frees.
         let version = unsafe { CStr::from_ptr(version().cast::<c_char>()) }.to_string_lossy();
         let short = version.split_whitespace().next().unwrap_or_default();
         // Builds without a lock and debug builds have other structures.
