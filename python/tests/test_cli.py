@@ -70,7 +70,7 @@ def test_columns_say_what_they_mean(hotspan_command: Command, path: Path, by: st
     text = hotspan_command("stats", "--by", by, "--columns").stdout
     assert all(column["meaning"] in text for column in columns)
     (table,) = hotspan.open(path).report(report).values()
-    assert table == rows
+    assert [list(row._asdict().values()) for row in table] == [list(row.values()) for row in rows]
 
 
 def test_an_unknown_report_names_the_others(path: Path) -> None:

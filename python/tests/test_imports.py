@@ -99,4 +99,4 @@ def test_torch_is_recorded_without_the_profiler(tmp_path: Path) -> None:
     # The agent does more at the end of the program; the list is written after that.
     program = "import sys, torch; torch.ones(3).add(1); sys.modules['hotspan._agent'].finish()"
     loaded = recorded(tmp_path, program, "--stack")
-    assert ours(loaded) == {"hotspan", "_agent", "_agent_torch", "_core", "_stacks"}
+    assert ours(loaded) == {"hotspan", "_agent", "_agent_torch", "_beside_torch", "_core", "_stacks"}

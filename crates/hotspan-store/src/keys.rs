@@ -29,7 +29,7 @@ pub const EVENT_INDEX: &str = "Ev Idx";
 /// Ours: the range ended on another thread, or by a future.
 pub const ASYNC: &str = "Async";
 /// Ours: torch's `RecordScope`, where the category does not imply it.
-pub const SCOPE: &str = "Scope";
+pub const SCOPE: &str = "hotspan scope";
 
 /// The Python stack of an operator, innermost entry first, joined by `;`.
 pub const CALL_STACK: &str = "Call stack";

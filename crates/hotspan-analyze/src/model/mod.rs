@@ -197,8 +197,14 @@ impl Model {
     /// The wall time that everything is a share of: that of the program where the recording knows it, else that of the trace.
     #[must_use]
     pub fn wall(&self) -> Duration {
+        self.wall_window().length()
+    }
+
+    /// When the wall time begins and ends.
+    #[must_use]
+    pub fn wall_window(&self) -> Interval {
         let (begin, end) = crate::wall_time::window(&self.trace);
-        end.since(begin)
+        Interval::new(begin, end)
     }
 
     /// A stretch of it, as a model of its own.

@@ -31,7 +31,7 @@ fn asynchronous_ranges_enclose_nothing_and_have_no_time_of_their_own() {
 #[test]
 fn a_recorded_scope_counts_more_than_names() {
     let node = |args| span("cpu_op", "MyBackward", 0, 10, 1, &args);
-    let model = kineto::model(&[node(json!({"Scope": 1})), node(json!({}))]);
+    let model = kineto::model(&[node(json!({"hotspan scope": 1})), node(json!({}))]);
     let scopes: Vec<_> = model.spans().ids().map(|span| model.scope(span) as u8).collect();
     assert_eq!(scopes, [1, 0]);
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use hotspan_analyze::Model;
 use hotspan_store::{
-    Arg, ArgOrigin, Args, EventRow, FlowPhase, Ident, InstantScope, StringId, Trace, TrackId,
+    Arg, ArgOrigin, Args, EventRow, FlowPhase, Ident, InstantScope, StringId, Trace, TrackId, keys,
 };
 use serde_json::Value;
 
@@ -29,7 +29,13 @@ impl Exporter for Chrome {
 
     fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
         let trace: &Trace = model;
-        let mut writer = EventWriter { trace, output, line: Vec::with_capacity(1 << 16), first: true };
+        let mut writer = EventWriter {
+            trace,
+            output,
+            line: Vec::with_capacity(1 << 16),
+            first: true,
+            scope: trace.strings().find(keys::SCOPE),
+        };
         writer.header()?;
         writer.describe_tracks()?;
         writer.spans()?;
@@ -53,6 +59,8 @@ struct EventWriter<'a> {
     output: &'a mut dyn Write,
     line: Vec<u8>,
     first: bool,
+    /// An arg of our own, which Kineto does not have and readers find by other means.
+    scope: Option<StringId>,
 }
 
 impl EventWriter<'_> {
@@ -259,6 +267,7 @@ impl EventWriter<'_> {
         for (key, value) in trace.args(args) {
             match key.origin {
                 ArgOrigin::Event => {}
+                ArgOrigin::Args if Some(key.name) == self.scope => {}
                 ArgOrigin::Packed => return self.packed(value),
                 ArgOrigin::Args => {
                     self.line.extend_from_slice(if open { b", " } else { b", \"args\": {" });
