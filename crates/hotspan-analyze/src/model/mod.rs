@@ -197,19 +197,17 @@ impl Model {
     /// The wall time that everything is a share of: that of the program where the recording knows it, else that of the trace.
     #[must_use]
     pub fn wall(&self) -> Duration {
-        self.wall_window().length()
-    }
-
-    /// When the wall time begins and ends.
-    #[must_use]
-    pub fn wall_window(&self) -> Interval {
         let (begin, end) = crate::wall_time::window(&self.trace);
-        Interval::new(begin, end)
+        end.since(begin)
     }
 
-    /// A stretch of it, as a model of its own.
+    /// A stretch of it, as a model of its own; the same where that is all that was recorded.
     #[must_use]
     pub fn between(&self, from: Timestamp, to: Timestamp) -> Self {
+        let (first, length) = self.trace.window();
+        if from <= first && first.plus(length) < to {
+            return Self::new(Arc::clone(&self.trace));
+        }
         let mut part = self.trace.between(from, to);
         part.set_metadata(RANGE_KEY, &format!("[{}, {}]", from.0, to.0));
         Self::new(part)

@@ -75,11 +75,9 @@ impl Timeline {
             .collect();
         lanes.extend(sampled_lanes(model, model.categories().count() as u16));
         let (counters, hidden_counters) = counters(model);
-        // The whole program, and whatever was recorded beyond it.
-        let ((first, length), wall) = (model.window(), model.wall_window());
-        let (begin, end) = (first.min(wall.begin), first.plus(length).max(wall.end));
+        let (begin, length) = model.window();
         let searches = Searches::default();
-        Self { lanes, counters, hidden_counters, searches, begin: begin.0, end: end.0 }
+        Self { lanes, counters, hidden_counters, searches, begin: begin.0, end: begin.plus(length).0 }
     }
 
     /// The lanes of a track or of its samples.
