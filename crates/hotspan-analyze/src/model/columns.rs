@@ -72,6 +72,7 @@ impl Numbers<'_> {
 impl Fractions<'_> {
     /// The number of a span.
     #[must_use]
+    #[inline]
     pub fn of(&self, span: SpanId) -> Option<f64> {
         self.0.find(|reader| reader.float(self.0.args(span)))
     }
