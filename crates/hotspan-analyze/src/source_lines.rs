@@ -14,7 +14,7 @@ use hotspan_store::{
 use crate::intervals::Interval;
 use crate::model::Model;
 use crate::model::memory_events::MemoryEventKind;
-use crate::overview::{counted_samples, program_line};
+use crate::overview::program_line;
 
 /// A line of source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +93,7 @@ impl Lines<'_> {
             }
         }
         let mut seen: Vec<usize> = Vec::new();
-        for (stack, weight) in counted_samples(model) {
+        for &(stack, weight) in model.counted_samples() {
             seen.clear();
             let lines = profile.stacks.frames(stack).filter_map(|frame| self.of_frame[frame.index()]);
             for line in lines {

@@ -1,6 +1,6 @@
 //! Cuts gaps into pieces.
 
-use hotspan_store::{Duration, SpanId, Timestamp};
+use hotspan_store::{Duration, Ident, SpanId, Timestamp};
 
 use crate::idle::{Cause, DeviceIdle, Gap, Piece};
 use crate::intervals::{Interval, Labelled, flatten};
@@ -30,10 +30,14 @@ pub(super) struct Doing {
 const RANKS: [Cause; 5] =
     [Cause::Copy, Cause::Synchronise, Cause::Allocator, Cause::Communication, Cause::DataLoader];
 
-/// What the threads that drive devices did, of that which explains a gap.
-pub(super) fn timeline(model: &Model) -> Vec<Labelled<Doing>> {
+/// What the threads that drive devices did, of that which explains a gap; only those of one process, where a device is its own.
+pub(super) fn timeline(model: &Model, process: Option<i64>) -> Vec<Labelled<Doing>> {
     let (spans, activity) = (model.spans(), model.host_activity());
-    let explaining = spans.ids().filter_map(|span| {
+    let is_host = |span: &SpanId| {
+        let of_span = || model.process(model.track(spans.track(*span)).process).ident;
+        process.is_none_or(|process| of_span() == Ident::Int(process))
+    };
+    let explaining = spans.ids().filter(is_host).filter_map(|span| {
         let cause = match activity.kind(span) {
             HostKind::DataLoader => Cause::DataLoader,
             HostKind::Communication => Cause::Communication,

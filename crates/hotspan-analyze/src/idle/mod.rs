@@ -160,9 +160,13 @@ pub(crate) fn find(model: &Model) -> Vec<DeviceIdle> {
         user_code: nesting.innermost(|span| is_python(span) && is_user_code(model.span_name(span))),
         site: nesting.innermost(|span| is_python(span) && call_site(&called_from, span).is_some()),
     };
-    let timeline = cut::timeline(model);
-    let cutter = cut::Cutter { model, around: &around, timeline: &timeline };
-    devices.iter().map(|device| cutter.device(device, *model.recording())).collect()
+    let mut found = Vec::with_capacity(devices.len());
+    for same_host in devices.chunk_by(|one, two| one.id.process == two.id.process) {
+        let timeline = cut::timeline(model, same_host[0].id.process);
+        let cutter = cut::Cutter { model, around: &around, timeline: &timeline };
+        found.extend(same_host.iter().map(|device| cutter.device(device, *model.recording())));
+    }
+    found
 }
 
 /// Whether a Python function, as Kineto names it (`file.py(12): name`), is the user's own.

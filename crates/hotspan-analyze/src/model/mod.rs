@@ -39,7 +39,7 @@ pub mod windows;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use hotspan_store::{Duration, SpanId, Timestamp, Trace};
+use hotspan_store::{Duration, SpanId, StackId, Timestamp, Trace};
 
 use crate::averages::{GroupBy, KeyAverages};
 use crate::flops::Flops;
@@ -148,6 +148,8 @@ parts! {
     pub averages: KeyAverages = |model| KeyAverages::compute(model, &GroupBy::default());
     /// What is in the trace.
     pub summary: Summary = |model| crate::summary::find(model);
+    /// Time by stack, of those samples that count.
+    pub(crate) counted_samples: Vec<(StackId, Duration)> = |model| crate::overview::counted_samples(model);
     /// The `nn.Module` around each span.
     pub(crate) modules: Modules = |model| Modules::of(model, model.nesting());
     /// The whole Python stack of each span, by [`Self::merged_nesting`].

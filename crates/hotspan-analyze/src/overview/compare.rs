@@ -5,12 +5,12 @@
 //! can miss by, a hundredth of the wall time, and the third by which the same work may differ on a busy machine.
 
 use hashbrown::HashMap;
-use hotspan_store::{Duration, StackId};
+use hotspan_store::Duration;
 
 use crate::advice::{Selection, advise};
 use crate::diff::{By, Diff, DiffRow, Verdict, diff};
 use crate::model::Model;
-use crate::overview::hot::{self, HotRow, counted_samples};
+use crate::overview::hot::{self, HotRow};
 use crate::report::Table;
 use crate::report::schema::{Schema, share};
 use crate::wall_time::{Activity, WallTime};
@@ -88,8 +88,7 @@ pub fn compare(before: &Model, after: &Model) -> Comparison {
     };
     let scales = walls.map(|(before, after)| (Scale::of(before), Scale::of(after)));
     let hot = |rows: HotRows| {
-        let of = |model: &Model| rows(model, &counted_samples(model));
-        scales.map(|scales| hot_changes(of(before), of(after), scales)).unwrap_or_default()
+        scales.map(|scales| hot_changes(rows(before), rows(after), scales)).unwrap_or_default()
     };
     Comparison {
         wall_time: walls.map(|(before, after)| (before.total, after.total)),
@@ -123,7 +122,7 @@ fn parts(before: &WallTime, after: &WallTime) -> Vec<PartChange> {
 }
 
 /// How functions or lines are found in a trace.
-type HotRows = fn(&Model, &[(StackId, Duration)]) -> Vec<HotRow>;
+type HotRows = fn(&Model) -> Vec<HotRow>;
 
 /// What a time of a run is judged by.
 #[derive(Clone, Copy, Debug)]

@@ -70,18 +70,19 @@ pub(super) struct HotRow {
 }
 
 /// Functions by their own time, outside of imports: those have a part of their own, and lines show which cost most.
-pub(super) fn functions(trace: &Model, stacks: &[(StackId, Duration)]) -> Vec<HotRow> {
-    let profile = trace.profile();
+pub(super) fn functions(model: &Model) -> Vec<HotRow> {
+    let profile = model.profile();
     // Frames that differ only in the line being executed are one function.
     let functions = profile.frames.firsts_by(|row| FrameRow { line: 0, ..row });
     let mut times: HashMap<FrameId, (Duration, Duration)> = HashMap::new();
     let mut seen = HashSet::new();
-    for &(stack, weight) in stacks.iter().filter(|&&(stack, _)| !is_importing(trace, stack)) {
+    for &(stack, weight) in model.counted_samples().iter().filter(|&&(stack, _)| !is_importing(model, stack))
+    {
         seen.clear();
         let mut innermost = true;
         for frame in profile.stacks.frames(stack).map(|frame| functions[frame.index()]) {
             let row = profile.frames.row(frame);
-            let file = trace.str(row.file);
+            let file = model.str(row.file);
             if is_recorder(file) || (row.kind == FrameKind::Native && is_glue(file)) {
                 continue;
             }
@@ -94,18 +95,18 @@ pub(super) fn functions(trace: &Model, stacks: &[(StackId, Duration)]) -> Vec<Ho
             }
         }
     }
-    let folder = ProgramFolder::of(trace);
+    let folder = ProgramFolder::of(model);
     let mut rows: Vec<_> = times.into_iter().filter(|(_, (own, _))| own.0 > 0).collect();
     rows.sort_unstable_by_key(|&(frame, times)| (std::cmp::Reverse(times), frame));
     let row = |(frame, (own, total)): (FrameId, (Duration, Duration))| {
         let row = profile.frames.row(frame);
-        let file = trace.str(row.file);
+        let file = model.str(row.file);
         let location = match row.kind {
             FrameKind::Python => format!("{}:{}", folder.shorten(inside_library(file)), row.first_line),
             FrameKind::Native => package(file),
             FrameKind::Builtin => "built-in".to_owned(),
         };
-        HotRow { name: trace.str(row.name).to_owned(), location, own, total }
+        HotRow { name: model.str(row.name).to_owned(), location, own, total }
     };
     rows.into_iter().map(row).collect()
 }
@@ -149,7 +150,7 @@ pub(crate) fn program_line(trace: &Trace, stack: StackId) -> Option<FrameId> {
 }
 
 /// Lines of the program's own files: the time of all library code they called is theirs.
-pub(super) fn lines(model: &Model, _: &[(StackId, Duration)]) -> Vec<HotRow> {
+pub(super) fn lines(model: &Model) -> Vec<HotRow> {
     let folder = ProgramFolder::of(model);
     let mut rows: Vec<HotRow> = Vec::new();
     for (line, cost) in model.source_lines().iter().filter(|(_, cost)| cost.program > Duration::ZERO) {

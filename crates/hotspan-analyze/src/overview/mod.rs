@@ -50,11 +50,10 @@ pub struct Overview {
 pub fn overview(model: &Model) -> Overview {
     let main = program_thread(model);
     let whole = model.wall();
-    let stacks = counted_samples(model);
     let sections = [
         steps::steps(model),
-        hot::line_table(top(&hot::lines(model, &stacks)), whole),
-        hot::function_table(top(&hot::functions(model, &stacks)), whole),
+        hot::line_table(top(&hot::lines(model)), whole),
+        hot::function_table(top(&hot::functions(model)), whole),
         waits::waits(model, main, whole),
         imports::imports(model, main, whole),
         calls::recorded_lines(model, TOP),

@@ -1,5 +1,6 @@
 //! What the model says once, and analyses therefore cannot say differently.
 
+use hotspan_analyze::idle::Cause;
 use hotspan_analyze::{GroupBy, KeyAverages, MemoryDevice, Model, overview};
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
@@ -93,6 +94,13 @@ fn devices_of_two_processes_are_two() {
         model.device_work().iter().map(|device| (device.id.to_string(), device.busy.length())).collect();
     let busy = Duration(30);
     assert_eq!(devices, [("0 (process 11)".to_owned(), busy), ("0 (process 12)".to_owned(), busy)]);
+    // What one host does explains nothing about the device of the other.
+    let mut wait = span("cuda_runtime", "cudaDeviceSynchronize", 0, 50, 1, &json!({"correlation": 9}));
+    wait["pid"] = json!(11);
+    let waiting = Model::new(merge(&[trains(11, 0), trains(12, 100), kineto::trace(&[wait])]));
+    let waits: Vec<i64> = waiting.idle().iter().map(|device| device.total(Cause::Synchronise).0).collect();
+    // Each trace begins at 0, and the wait with it; the first kernel runs from 10 to 40.
+    assert_eq!(waits, [10, 0]);
     // Addresses are a process's own, too.
     let device = |process| MemoryDevice { kind: 0, index: -1, process: Some(process) };
     let held: Vec<_> =
