@@ -2,7 +2,7 @@
 //! `trace.arg("correlation").int(trace.spans().args(span))` is `model.correlation().of(span)` here.
 
 use hotspan_store::keys;
-use hotspan_store::{ArgReader, Args, SpanId, StringId};
+use hotspan_store::{ArgReader, Args, SpanId, Spans, StringId, Trace};
 
 use super::Model;
 
@@ -20,7 +20,8 @@ pub struct Texts<'m>(Column<'m>);
 
 #[derive(Debug)]
 struct Column<'m> {
-    model: &'m Model,
+    trace: &'m Trace,
+    spans: &'m Spans,
     reader: ArgReader<'m>,
     /// The same under the name that earlier versions gave it.
     old: Option<ArgReader<'m>>,
@@ -29,7 +30,8 @@ struct Column<'m> {
 impl<'m> Column<'m> {
     fn new(model: &'m Model, key: &'m str, old: Option<&'m str>) -> Self {
         let old = old.map(|key| model.arg(key)).filter(ArgReader::occurs);
-        Self { model, reader: model.arg(key), old }
+        let trace: &Trace = model.trace();
+        Self { trace, spans: trace.spans(), reader: trace.arg(key), old }
     }
 
     fn occurs(&self) -> bool {
@@ -43,7 +45,7 @@ impl<'m> Column<'m> {
 
     #[inline]
     fn args(&self, span: SpanId) -> Args {
-        self.model.spans().args(span)
+        self.spans.args(span)
     }
 }
 
@@ -88,7 +90,7 @@ impl<'m> Texts<'m> {
     /// The text of any event, by its args.
     #[must_use]
     pub fn at(&self, args: Args) -> Option<&'m str> {
-        self.id(args).map(|id| self.0.model.str(id))
+        self.id(args).map(|id| self.0.trace.str(id))
     }
 
     /// The interned text of any event: equal ids are equal texts.
