@@ -55,6 +55,12 @@ for _ in range(7):
     costs.append(recorded - (plain + loop(50_000)) / 2)
 print(statistics.median(costs))
 """
+IMPORT = """
+import time
+begin = time.perf_counter()
+import hotspan
+print(time.perf_counter() - begin)
+"""
 CALLS = """
 import time
 from hotspan import cprofile
@@ -92,6 +98,7 @@ def programs(real: Path, large: Path) -> dict[str, tuple[str, list[str]]]:
     }.items():  # fmt: skip
         found[f"hotspan.profiler, each operator, {name}"] = (OPERATORS.format(options=options), [])
     found["hotspan.cprofile, fib(24)"] = (CALLS, [])
+    found["import hotspan"] = (IMPORT, [])
     return found
 
 

@@ -58,3 +58,18 @@ def test_collectives_as_torch_records_them(tmp_path: Path, monkeypatch: pytest.M
         found.append(([event[1:] for event in events], trace["distributedInfo"]))
     assert [name for name, *_ in found[0][0]].count("c10d::allreduce_") == 1
     assert found[0] == found[1]
+
+
+@pytest.mark.usefixtures("process_group")
+def test_asynchronous_collectives_have_a_total_and_no_self_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOTSPAN_COLLECTOR", "native")
+    for kind in (profile, torch.profiler.profile):
+        with kind(activities=[ProfilerActivity.CPU]) as prof:
+            work = distributed.all_reduce(torch.ones(8), async_op=True)
+            torch.mm(torch.ones(64, 64), torch.ones(64, 64))
+            work.wait()
+        (row,) = [row for row in prof.key_averages() if row.key == "gloo:all_reduce"]
+        (event,) = [event for event in prof.events() if event.name == "gloo:all_reduce"]
+        told = (row.is_async, row.self_cpu_time_total, event.is_async, event.cpu_children, event.cpu_parent)
+        assert told == (True, 0, True, [], None), kind
+        assert row.cpu_time_total > 0

@@ -60,6 +60,18 @@ def test_mprof_reads_our_file(tmp_path: Path, hotspan_command: Command) -> None:
     assert 30 < float(peak.stdout.split()[1]) < 60
 
 
+def test_mprof_reads_the_memory_of_a_whole_program(tmp_path: Path, hotspan_command: Command) -> None:
+    pytest.importorskip("memory_profiler")
+    mprof = Path(sys.executable).with_name("mprof")
+    program = tmp_path / "program.py"
+    program.write_text("import time\nheld = bytearray(80 << 20)\ntime.sleep(1.5)\n")
+    hotspan_command("run", "-o", tmp_path / "run.hotspan", program, cwd=tmp_path)
+    exported = hotspan_command("export", tmp_path / "run.hotspan", "--to", "mprof", "-o", tmp_path / "m.dat")
+    assert exported.returncode == 0, exported.stderr
+    peak = subprocess.run([mprof, "peak", "m.dat"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert 80 < float(peak.stdout.split()[1]) < 200
+
+
 def test_children_can_be_left_out(tmp_path: Path, hotspan_command: Command) -> None:
     path = tmp_path / "m.dat"
     hotspan_command(
