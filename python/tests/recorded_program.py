@@ -1,0 +1,148 @@
+"""Runs one program of ``real/`` without hotspan, under torch.profiler and under ``hotspan run``, side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow
+
+import hotspan
+from conftest import REPOSITORY
+
+PROGRAMS = REPOSITORY / "python" / "tests" / "real"
+#: Where a program lies in a command.
+SCRIPT = "SCRIPT"
+RECORDING = "recording.hotspan"
+#: An import of some of them takes a minute on a machine with other things to do.
+PATIENCE = 400
+
+
+@dataclass
+class Seen:
+    """What a user sees of a program that ran."""
+
+    code: int
+    output: str
+    errors: str
+    files: set[str]
+
+
+class RecordedProgram:
+    """A program, its ways to run, and what came of each."""
+
+    def __init__(self, python: Path, folder: Path, command: list[str]) -> None:
+        self.python, self.folder, self.command = python, folder, command
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """Variables of all runs: no network, none of the test's own settings."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYTEST", "COV_", "PYTHON", "VIRTUAL_ENV"))
+        }
+        path = f"{self.python.parent}:{kept['PATH']}"
+        offline = {"HF_HUB_OFFLINE": "1", "KINETO_LOG_LEVEL": "5", "PYTHONDONTWRITEBYTECODE": "1"}
+        quiet = {"NO_COLOR": "1", "PYTHONPATH": str(REPOSITORY / "python"), "OMP_NUM_THREADS": "1"}
+        return {**kept, **offline, **quiet, "PATH": path, **more}
+
+    def start(self, name: str, command: list[str]) -> subprocess.Popen[str]:
+        """Start a command in a folder of its own."""
+        folder = self.folder / name
+        folder.mkdir()
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment(),
+            start_new_session=True,
+        )
+
+    def wait(self, name: str, started: subprocess.Popen[str]) -> Seen:
+        """Its end."""
+        output, errors = started.communicate(timeout=PATIENCE)
+        files = (path for path in (self.folder / name).rglob("*") if path.is_file())
+        return Seen(
+            started.returncode,
+            output,
+            errors,
+            {str(path.relative_to(self.folder / name)) for path in files},
+        )
+
+    def words(self, *before: str) -> list[str]:
+        """The command, with a program and its arguments in front of the script."""
+        words: list[str] = []
+        for word in self.command:
+            if word.startswith(SCRIPT):
+                words += before
+                word = str(PROGRAMS / word.removeprefix(f"{SCRIPT}/"))
+            words.append(word)
+        if (self.python.parent / words[0]).exists():
+            words[0] = str(self.python.parent / words[0])
+        return words
+
+    def recorded_words(self) -> list[str]:
+        """The same command under ``hotspan run``."""
+        return [str(self.python), "-m", "hotspan", "run", "-o", RECORDING, *self.words()]
+
+    @cached_property
+    def seen(self) -> tuple[Seen, Seen]:
+        """Without hotspan, and with it."""
+        plain = self.wait("plain", self.start("plain", self.words()))
+        recorded = self.wait("recorded", self.start("recorded", self.recorded_words()))
+        return plain, recorded
+
+    @cached_property
+    def counted(self) -> Counter[str]:
+        """Operators by name, as torch.profiler counts them."""
+        started = self.start("counted", self.words(str(PROGRAMS / "count_operators.py"), "counts"))
+        self.wait("counted", started)
+        counts: Counter[str] = Counter()
+        for file in (self.folder / "counted").glob("counts-*.json"):
+            counts.update(json.loads(file.read_text()))
+        return counts
+
+    @cached_property
+    def trace(self) -> hotspan.Trace:
+        """The recording."""
+        return hotspan.open(self.folder / "recorded" / RECORDING)
+
+    def operators(self, *processes: str) -> Counter[str]:
+        """Operators by name, of these processes or of all."""
+        spans = pyarrow.table(self.trace.spans).select(["name", "category", "process"]).to_pylist()
+        return Counter(
+            span["name"]
+            for span in spans
+            if span["category"] == "cpu_op" and (not processes or span["process"] in processes)
+        )
+
+    @property
+    def main_process(self) -> str:
+        """The number of the process that was started."""
+        return str(self.trace.metadata["hotspan.run"]["pid"])
+
+    def is_left_running(self) -> list[str]:
+        """Commands of processes that still run with this recording's variables."""
+        mark = f"{self.folder / 'recorded'}/".encode()
+        left = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (process / "environ").read_bytes():
+                    left.append((process / "cmdline").read_text().replace("\0", " "))
+            except OSError:
+                continue  # it has just ended, or is not ours
+        return left
+
+
+def without_numbers(text: str) -> str:
+    """Text in which process numbers, times and addresses are alike."""
+    return re.sub(r"0x[0-9a-f]+|\d+", "N", text)
