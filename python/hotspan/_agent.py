@@ -87,9 +87,7 @@ def take_back(borrower: str, meanwhile: _core.Trace | None) -> None:
 def _start(began: int) -> None:
     global _agent, _torch, _functions
     get = _options.get
-    _agent = _core.Agent.start(
-        _options["spool"], get("since"), get("until"), get("budget"), bool(get("status"))
-    )
+    _agent = _core.Agent.start(_options["spool"], get("since"), get("until"), get("budget"))
     _torch = None
     _borrowers.clear()
     _agent.set_metadata("hotspan.environment", _environment())

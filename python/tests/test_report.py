@@ -58,8 +58,6 @@ def test_wall_time_adds_up_and_names_what_the_program_does(name: str, tmp_path: 
     assert "not recorded" not in parts
     longest = max((part for part in parts if part not in AROUND), key=lambda part: parts[part]["time"])
     assert longest == expected, parts
-    if name != "short_lived":  # which may end before its first sample
-        assert "<svg" in (tmp_path / "program.svg").read_text()
     # The recorder is no part of the program.
     for section in ("Functions that cost most", "Lines of the program that cost most"):
         assert "hotspan/_" not in json.dumps(found["report"].get(section, []))

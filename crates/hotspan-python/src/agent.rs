@@ -106,18 +106,17 @@ impl PyAgent {
 #[pymethods]
 impl PyAgent {
     /// Begins to record this process into a new file of a folder, between two moments (Unix nanoseconds), for at most a
-    /// share of the program's time; `status`: somebody watches.
+    /// share of the program's time.
     #[staticmethod]
-    #[pyo3(signature = (folder, since=None, until=None, budget=None, status=false))]
+    #[pyo3(signature = (folder, since=None, until=None, budget=None))]
     fn start(
         py: Python<'_>,
         folder: PathBuf,
         since: Option<i64>,
         until: Option<i64>,
         budget: Option<f64>,
-        status: bool,
     ) -> PyResult<Self> {
-        let plan = Plan { from: since.map(UnixNanos), until: until.map(UnixNanos), budget, status };
+        let plan = Plan { from: since.map(UnixNanos), until: until.map(UnixNanos), budget };
         let agent = py
             .detach(|| Agent::start(&folder, plan))
             .map_err(|error| CollectError::new_err(format!("{}: {error}", folder.display())))?;

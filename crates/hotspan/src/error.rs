@@ -1,6 +1,7 @@
 //! What can go wrong in a command, with its exit code.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use hotspan_analyze::report::schema::SortError;
 use hotspan_formats::{ExportError, OpenError, TRACE_ENDINGS};
@@ -50,6 +51,14 @@ pub enum CommandError {
         /// Why.
         source: io::Error,
     },
+    /// A recording cannot be written where it should go.
+    #[error("cannot write to {}: {source}", .folder.display())]
+    Unwritable {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A command that was run ended with this code, and has said itself what there is to say.
     #[error("the command ended with exit code {0}")]
     Ended(u8),
@@ -73,6 +82,7 @@ impl CommandError {
             Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("check the name, and that it is on PATH")
             }
+            Self::Unwritable { .. } => Some("say where the recording may go with -o FILE"),
             Self::NoTraces(_) => Some(TRACE_ENDINGS),
             _ => None,
         }
@@ -86,7 +96,7 @@ impl CommandError {
             // As shells have it.
             Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Self::Start { .. } => 126,
-            Self::Sort(_) | Self::Usage(_) => 2,
+            Self::Sort(_) | Self::Usage(_) | Self::Unwritable { .. } => 2,
             Self::Found(_) => 3,
             _ => 1,
         }

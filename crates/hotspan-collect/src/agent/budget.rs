@@ -109,13 +109,6 @@ impl Budget {
         }
         builder.metadata.set("hotspan.cost", &json.to_string());
     }
-
-    /// For whoever watches.
-    pub(super) fn status(&self, events: u64) -> String {
-        let resident = crate::process_tree::resident_bytes("self").unwrap_or(0);
-        let share = self.now.share_since(&Cost::default());
-        json!({ "events": events, "cost": share, "resident": resident }).to_string()
-    }
 }
 
 #[cfg(test)]

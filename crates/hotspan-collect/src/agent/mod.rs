@@ -152,9 +152,8 @@ impl Agent {
         let spool = Spool::create_new(&path).map_err(io::Error::other)?;
         let shared = Arc::new(Shared::default());
         let worker = Arc::clone(&shared);
-        let status = plan.status.then(|| path.with_extension("status"));
         let thread = own_threads::spawn("hotspan", move || {
-            let written = worker.record(spool, plan, status.as_deref());
+            let written = worker.record(spool, plan);
             if written.is_err() {
                 worker.give_up();
             }
@@ -225,13 +224,13 @@ impl Agent {
 }
 
 impl Shared {
-    fn record(&self, mut spool: Spool, plan: Plan, status: Option<&Path>) -> Result<(), FileError> {
+    fn record(&self, mut spool: Spool, plan: Plan) -> Result<(), FileError> {
         let mut builder = TraceBuilder::new();
         builder.clock.base_unix = Some(0);
         "hotspan run".clone_into(&mut builder.source.format);
         let mut budget = Budget::new(plan.budget);
         let mut due = Instant::now();
-        let (mut round, mut written) = (0_u32, 0_u64);
+        let mut round = 0_u32;
         loop {
             let mut state = lock(&self.state);
             while !state.ending && !state.hurry && Instant::now() < due {
@@ -266,17 +265,12 @@ impl Shared {
                 source.drain(&mut builder);
             }
             // At once for the first time, so that a program that dies young has left its name.
-            let writes = is_round && round % ROUNDS == 0;
+            let writes = is_round && round.is_multiple_of(ROUNDS);
             round = round.wrapping_add(u32::from(is_round));
             if writes {
                 budget.look(&sources);
                 budget.keep(&mut sources, &mut builder);
                 budget.describe(&mut builder);
-                written += builder.event_count() as u64;
-                if let Some(status) = status {
-                    // Only a person at a terminal reads it; a missing one is no loss.
-                    let _ = std::fs::write(status, budget.status(written));
-                }
             }
             // Those that were added meanwhile come after.
             let mut state = lock(&self.state);

@@ -11,8 +11,6 @@ pub struct Plan {
     pub until: Option<UnixNanos>,
     /// The share of the program's time that recording may cost.
     pub budget: Option<f64>,
-    /// Whether somebody watches: a small file beside the recording says how it goes.
-    pub status: bool,
 }
 
 impl Plan {

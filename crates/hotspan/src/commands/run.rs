@@ -3,11 +3,13 @@
 //! The program is started as it would be without hotspan; a folder in PYTHONPATH makes every Python in it record itself
 //! (see `python/hotspan/_inject`). Each process writes a file of its own, which survives its death; `run_folder` makes them one.
 
-mod progress_line;
+mod name;
+mod output;
+mod program;
 mod spool;
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -19,8 +21,7 @@ use hotspan_analyze::{Model, RUN_KEY, TreeOptions};
 use hotspan_collect::clock::UnixNanos;
 use hotspan_collect::{clock, launch};
 use hotspan_formats::export::flamegraph::Flamegraph;
-use hotspan_formats::export::hotspan::Hotspan;
-use hotspan_formats::save;
+use hotspan_formats::{ExportError, save};
 use hotspan_store::Trace;
 use serde_json::{Value, json};
 
@@ -29,17 +30,24 @@ use crate::error::CommandError;
 use crate::present::Style;
 use crate::progress::say;
 use crate::run_folder::merged;
-use progress_line::ProgressLine;
+use output::Output;
+use program::Program;
+
+/// Nobody asks for the program meanwhile: its end wakes us.
+const LONG: Duration = Duration::from_secs(3600);
 
 const EXAMPLES: &str = "\
 Examples:
   hotspan run train.py --epochs 3
   hotspan run -m mypackage.train
+  hotspan run pytest tests                    # any command: scripts of this Python are found without activating it
+  hotspan run torchrun --nproc-per-node 2 train.py
   hotspan run --shapes -o before.hotspan train.py
   hotspan run --steps 10:20 train.py          # ten optimizer steps, after ten to warm up
   hotspan run --lines model.py:forward train.py
   hotspan run --budget 1% --delay 60 --duration 300 serve.py
-  hotspan run torchrun --nproc-per-node 2 train.py";
+
+The recording is named after the program, in this folder: train.hotspan, then train-2.hotspan. None is overwritten but one named with -o.";
 
 /// Run a program, record it as a whole, and say where its time went
 #[derive(Debug, clap::Args)]
@@ -48,9 +56,15 @@ pub(crate) struct Arguments {
     /// Run a Python module as a script, as `python -m` does
     #[arg(short = 'm', value_name = "MODULE")]
     module: Option<OsString>,
-    /// Where to write the recording [default: the program's name with .hotspan]
+    /// Run this text as a program, as `python -c` does
+    #[arg(short = 'c', value_name = "CODE", conflicts_with = "module", allow_hyphen_values = true)]
+    code: Option<OsString>,
+    /// Where to write the recording; a file of that name is overwritten [default: a new one, named after the program]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Draw a flame graph too, into an SVG file
+    #[arg(long, value_name = "FILE")]
+    flamegraph: Option<PathBuf>,
     /// Record the shapes of operators' inputs, for FLOPs and tables by shape
     #[arg(long)]
     shapes: bool,
@@ -92,130 +106,97 @@ pub(crate) struct Arguments {
     python: Option<PathBuf>,
     #[command(flatten)]
     format: ReportFormat,
-    /// A Python script, or any command, with its arguments
+    /// A Python script, a folder or archive with __main__.py, `-` for standard input, or any command; with its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let mut command = command(arguments)?;
-    let output = arguments.output.clone().unwrap_or_else(|| default_output(arguments));
-    let spool = spool::make(&output)?;
+    let program = Program {
+        module: arguments.module.as_ref(),
+        code: arguments.code.as_ref(),
+        words: &arguments.command,
+        python: arguments.python.as_deref(),
+    };
+    let mut command = program.command()?;
+    let mut output = match &arguments.output {
+        Some(path) => Output::asked_for(path)?,
+        None => Output::named(&name::of(&program))?,
+    };
     let started = clock::unix_now();
-    inject(&mut command, arguments.python.as_deref(), &options(arguments, &spool, started))?;
+    let options = options(arguments, &output.spool, started);
+    inject(&mut command, arguments.python.as_deref(), &options).inspect_err(|_| output.abandon())?;
 
-    let mut line = ProgressLine::new(spool.clone());
     let mut process = 0;
-    let status = launch::run(&mut command, Duration::from_millis(250), |pid| {
+    let status = launch::run(&mut command, LONG, |pid| {
         if process == 0 {
-            spool::describe(&spool, &facts(arguments, pid, started));
+            spool::describe(&output.spool, &facts(&program, pid, started));
         }
         process = pid;
-        line.draw();
     });
-    line.clear();
     let status = status.map_err(|error| {
-        let _ = fs::remove_dir(&spool);
+        output.abandon();
         CommandError::Start { program: command.get_program().display().to_string(), source: error }
     })?;
     let ended = clock::unix_now();
 
-    spool::wait_for_children(&spool);
-    let mut trace = merged(&spool, process);
+    spool::wait_for_children(&output.spool);
+    let mut trace = merged(&output.spool, process);
     if trace.tracks().is_empty() {
         say(
             "note: no Python process was recorded (is the program Python? isolated mode, `python -I`, is not seen)",
         );
     }
-    let mut facts = facts(arguments, process, started);
+    let mut facts = facts(&program, process, started);
     facts["end_unix_ns"] = ended.0.into();
-    facts["written_unix_ns"] = spool::last_written(&spool, process).map(|written| written.0).into();
+    facts["written_unix_ns"] = spool::last_written(&output.spool, process).map(|written| written.0).into();
     facts["ended"] = describe(status).into();
     trace.set_metadata(RUN_KEY, &facts.to_string());
     let model = Model::new(trace);
-    match save(&model, &Hotspan, &output) {
-        Ok(()) => {
-            let _ = fs::remove_dir_all(&spool);
-        }
-        // The program has run; its exit code is worth more than ours, and nothing is lost.
-        Err(error) => say(&format!("error: {error}\nhint: the recording is still in {}", spool.display())),
+    let saved = output.save(&model);
+    if saved.is_err() {
+        // For whoever opens the folder: all that is known now.
+        spool::describe(&output.spool, &facts);
     }
     let mut text = Vec::new();
     let style = Style::of(io::stderr().is_terminal());
     report::write(&model, arguments.format, style, &mut text)?;
     let mut stderr = io::stderr().lock();
     let _ = writeln!(stderr).and_then(|()| stderr.write_all(&text));
-    let _ = writeln!(stderr, "\nThe recording is {}", output.display());
-    if let Some(picture) = flame_graph(&model, &output, words(arguments)) {
-        let _ = writeln!(stderr, "The flame graph is {}", picture.display());
-    }
+    let _ = writeln!(
+        stderr,
+        "\n{}",
+        match saved {
+            Ok(()) => format!("The recording is {}", output.path.display()),
+            // The program has run; its exit code is worth more than ours, and nothing is lost.
+            Err(error) => not_saved(&error, &output),
+        }
+    );
     drop(stderr);
+    if let Some(picture) = &arguments.flamegraph {
+        draw_flame_graph(&model, picture, program.in_words());
+    }
     match launch::end_like(status) {
         0 => Ok(()),
         code => Err(CommandError::Ended(code)),
     }
 }
 
-/// A flame graph beside the recording; nothing where there is nothing to draw. The report does without it.
-fn flame_graph(model: &Model, output: &Path, title: String) -> Option<PathBuf> {
-    if model.profile().samples.is_empty() && model.spans().is_empty() {
-        return None;
-    }
-    let path = output.with_extension("svg");
+/// What to do about a recording that could not be saved.
+fn not_saved(error: &ExportError, output: &Output) -> String {
+    let spool = output.spool.display();
+    format!(
+        "error: the recording was not saved: {error}\n\
+         hint: all of it is still in {spool}: `hotspan report {spool}` reads it"
+    )
+}
+
+fn draw_flame_graph(model: &Model, path: &Path, title: String) {
     let flamegraph = Flamegraph { options: TreeOptions::default(), title: Some(title) };
-    match save(model, &flamegraph, &path) {
-        Ok(()) => Some(path),
-        Err(error) => {
-            say(&format!("note: no flame graph: {error}"));
-            None
-        }
+    match save(model, &flamegraph, path) {
+        Ok(()) => say(&format!("The flame graph is {}", path.display())),
+        Err(error) => say(&format!("note: no flame graph: {error}")),
     }
-}
-
-/// What to start: a script or module in Python, or the command as it stands.
-fn command(arguments: &Arguments) -> Result<Command, CommandError> {
-    let python = || {
-        let chosen = arguments.python.clone().map(PathBuf::into_os_string);
-        chosen.or_else(|| env::var_os("HOTSPAN_PYTHON")).unwrap_or_else(|| "python3".into())
-    };
-    if let Some(module) = &arguments.module {
-        let mut command = Command::new(python());
-        command.arg("-m").arg(module).args(&arguments.command);
-        return Ok(command);
-    }
-    let Some((first, rest)) = arguments.command.split_first() else {
-        return Err(CommandError::Usage(
-            "nothing to run: give a script, a command, or -m and a module".to_owned(),
-        ));
-    };
-    let path = Path::new(first);
-    let mut command = if is_script(path) {
-        if !path.exists() {
-            return Err(CommandError::Usage(format!("{}: no such file", path.display())));
-        }
-        let mut command = Command::new(python());
-        command.arg(first);
-        command
-    } else {
-        Command::new(first)
-    };
-    command.args(rest);
-    Ok(command)
-}
-
-fn is_script(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "py" || ending == "pyw")
-}
-
-fn default_output(arguments: &Arguments) -> PathBuf {
-    let stem = match (&arguments.module, arguments.command.first()) {
-        (Some(module), _) => module.clone(),
-        (None, Some(first)) => Path::new(first).file_stem().unwrap_or(OsStr::new("program")).to_owned(),
-        (None, None) => "program".into(),
-    };
-    let mut name = stem;
-    name.push(".hotspan");
-    PathBuf::from(name)
 }
 
 /// Runs a command and samples every Python in it from within, native frames included; nothing else is recorded.
@@ -228,7 +209,7 @@ pub(crate) fn sample_from_within(
     let options = json!({"spool": spool.display().to_string(), "rate": rate, "operators": false});
     inject(command, None, &options)?;
     let mut process = 0;
-    let status = launch::run(command, Duration::from_millis(250), |pid| process = pid);
+    let status = launch::run(command, LONG, |pid| process = pid);
     let status = status.map_err(|error| {
         let _ = fs::remove_dir(&spool);
         CommandError::Start { program: command.get_program().display().to_string(), source: error }
@@ -276,7 +257,6 @@ fn options(arguments: &Arguments, spool: &Path, started: UnixNanos) -> Value {
         "steps": arguments.steps.map(|(first, last)| [first, last]),
         "every": arguments.every,
         "budget": arguments.budget,
-        "status": io::stderr().is_terminal(),
     })
 }
 
@@ -331,20 +311,14 @@ fn package(python: Option<&Path>) -> Result<PathBuf, CommandError> {
 }
 
 /// What is known of the program once it has started.
-fn facts(arguments: &Arguments, process: u32, started: UnixNanos) -> Value {
+fn facts(program: &Program<'_>, process: u32, started: UnixNanos) -> Value {
     json!({
         "pid": process,
         "tid": process,
         "start_unix_ns": started.0,
-        "command": words(arguments),
+        "command": program.in_words(),
         "folder": env::current_dir().ok().map(|folder| folder.display().to_string()),
     })
-}
-
-fn words(arguments: &Arguments) -> String {
-    let module = arguments.module.iter().flat_map(|module| [OsString::from("-m"), module.clone()]);
-    let words = module.chain(arguments.command.iter().cloned());
-    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
 fn describe(status: ExitStatus) -> String {

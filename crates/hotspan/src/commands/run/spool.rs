@@ -22,9 +22,10 @@ pub(super) fn make(output: &Path) -> Result<PathBuf, CommandError> {
             // The program may change its directory.
             Ok(()) => return Ok(spool.canonicalize().unwrap_or(spool)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                let folder = spool.display();
-                return Err(CommandError::Usage(format!("cannot write to {folder}: {error}")));
+            Err(source) => {
+                let folder = spool.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let folder = folder.unwrap_or(Path::new(".")).to_owned();
+                return Err(CommandError::Unwritable { folder, source });
             }
         }
     }

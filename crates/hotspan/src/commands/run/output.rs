@@ -1,0 +1,89 @@
+//! Where a recording goes: a name that nobody has, and the folder that the processes write to meanwhile.
+//!
+//! Who makes the folder `NAME.hotspan.spool` has the name. It goes away only after the recording is written, so of two runs that
+//! start at once each gets a name of its own, and none replaces a recording.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hotspan_analyze::Model;
+use hotspan_formats::export::hotspan::Hotspan;
+use hotspan_formats::{ExportError, save};
+
+use super::spool;
+use crate::error::CommandError;
+
+/// How many recordings of one program lie in a folder at most.
+const MOST: u32 = 10_000;
+
+/// A recording to be.
+#[derive(Debug)]
+pub(super) struct Output {
+    pub(super) path: PathBuf,
+    pub(super) spool: PathBuf,
+    /// What the program is called, where nobody has said how to call the file.
+    name: Option<String>,
+}
+
+impl Output {
+    /// The file that was asked for. It is replaced, as with other tools.
+    pub(super) fn asked_for(path: &Path) -> Result<Self, CommandError> {
+        if path.is_dir() {
+            return Err(CommandError::Usage(format!("{} is a folder: give a file", path.display())));
+        }
+        Ok(Self { path: path.to_owned(), spool: spool::make(path)?, name: None })
+    }
+
+    /// A file in this folder, named after the program: `train.hotspan`, or `train-2.hotspan` where that is taken.
+    pub(super) fn named(name: &str) -> Result<Self, CommandError> {
+        let (path, spool) = claim(name).map_err(|source| CommandError::Unwritable {
+            folder: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            source,
+        })?;
+        // The program may change its directory.
+        let spool = spool.canonicalize().unwrap_or(spool);
+        Ok(Self { path, spool, name: Some(name.to_owned()) })
+    }
+
+    /// Writes the recording, under another name when the program has made a file of that name meanwhile.
+    pub(super) fn save(&mut self, model: &Model) -> Result<(), ExportError> {
+        let mut second = None;
+        if let Some(name) = self.name.as_ref().filter(|_| self.path.exists())
+            && let Ok((path, spool)) = claim(name)
+        {
+            self.path = path;
+            second = Some(spool);
+        }
+        let saved = save(model, &Hotspan, &self.path);
+        if let Some(spool) = second {
+            let _ = fs::remove_dir(spool);
+        }
+        if saved.is_ok() {
+            let _ = fs::remove_dir_all(&self.spool);
+        }
+        saved
+    }
+
+    /// Takes away what was made, since nothing will be recorded.
+    pub(super) fn abandon(&self) {
+        let _ = fs::remove_dir_all(&self.spool);
+    }
+}
+
+/// The first name that nobody has, and its folder.
+fn claim(name: &str) -> io::Result<(PathBuf, PathBuf)> {
+    for number in 1..MOST {
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        let path = PathBuf::from(format!("{name}{suffix}.hotspan"));
+        let spool = PathBuf::from(format!("{name}{suffix}.hotspan.spool"));
+        match fs::create_dir(&spool) {
+            // Only now: who had the folder before has written the file.
+            Ok(()) if fs::symlink_metadata(&path).is_ok() => fs::remove_dir(&spool)?,
+            Ok(()) => return Ok((path, spool)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other(format!("too many recordings like {name}-2.hotspan: remove some")))
+}
