@@ -68,6 +68,7 @@ def test_mprof_reads_the_memory_of_a_whole_program(tmp_path: Path, hotspan_comma
     hotspan_command("run", "-o", tmp_path / "run.hotspan", program, cwd=tmp_path)
     exported = hotspan_command("export", tmp_path / "run.hotspan", "--to", "mprof", "-o", tmp_path / "m.dat")
     assert exported.returncode == 0, exported.stderr
+    assert (tmp_path / "m.dat").read_text().splitlines()[0] == f"CMDLINE {program}"
     peak = subprocess.run([mprof, "peak", "m.dat"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert 80 < float(peak.stdout.split()[1]) < 200
 

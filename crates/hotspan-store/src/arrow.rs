@@ -1,15 +1,18 @@
 //! Spans as Arrow record batches, for pyarrow, polars and DuckDB.
 //!
 //! The fixed columns share the trace's memory. Names, categories, processes and threads are dictionary arrays whose
-//! keys are the trace's own id columns, so they cost nothing per row either. Args become nullable columns when asked
-//! for by key, and those are built on request.
+//! keys are the trace's own id columns, so they cost nothing per row either; where two ids have one label (the threads
+//! of a process), the keys are numbered again, since readers expect each value of a dictionary once. Args become nullable columns
+//! when asked for by key, and those are built on request.
 
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
-use arrow_array::types::{UInt16Type, UInt32Type};
+use arrow_array::types::{ArrowDictionaryKeyType, UInt16Type, UInt32Type};
 use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, Schema};
+use hashbrown::HashMap;
 
 use crate::args::{Arg, ArgOrigin, ArgType, ArgValue};
 use crate::ids::Ident;
@@ -27,30 +30,20 @@ pub type ArrowColumn = (String, ArrayRef);
 /// When a column cannot be expressed in Arrow; for whole traces that means a bug.
 pub fn spans_batch(trace: &Trace, args: &[String]) -> Result<RecordBatch, ArrowError> {
     let spans = &trace.spans;
-    let dictionary =
-        |keys: &arrow_buffer::ScalarBuffer<u32>, values: ArrayRef| -> Result<ArrayRef, ArrowError> {
-            let keys = PrimitiveArray::<UInt32Type>::new(keys.clone(), None);
-            Ok(Arc::new(DictionaryArray::try_new(keys, values)?))
-        };
-    let strings: ArrayRef = Arc::new(StringArray::from_iter_values(trace.strings.iter()));
-    let categories: ArrayRef =
-        Arc::new(StringArray::from_iter_values(trace.categories().map(|(_, name, _)| name)));
-    let category_keys = PrimitiveArray::<UInt16Type>::new(spans.category.clone(), None);
+    let categories = trace.categories().map(|(_, name, _)| name);
     let show = |ident: Ident| ident.display(&trace.strings);
     let processes = trace.tracks.iter().map(|track| show(trace.process(track.process).ident));
-    let processes: ArrayRef = Arc::new(StringArray::from_iter_values(processes));
-    let threads: ArrayRef =
-        Arc::new(StringArray::from_iter_values(trace.tracks.iter().map(|track| show(track.ident))));
-    let times = |values: &arrow_buffer::ScalarBuffer<i64>| -> ArrayRef {
+    let threads = trace.tracks.iter().map(|track| show(track.ident));
+    let times = |values: &ScalarBuffer<i64>| -> ArrayRef {
         Arc::new(arrow_array::Int64Array::new(values.clone(), None))
     };
     let mut columns: Vec<ArrowColumn> = vec![
-        ("name".into(), dictionary(&spans.name, strings)?),
-        ("category".into(), Arc::new(DictionaryArray::try_new(category_keys, categories)?)),
+        ("name".into(), dictionary::<UInt32Type, _>(&spans.name, trace.strings.iter())?),
+        ("category".into(), dictionary::<UInt16Type, _>(&spans.category, categories)?),
         ("start_ns".into(), times(&spans.time)),
         ("duration_ns".into(), times(&spans.duration)),
-        ("process".into(), dictionary(&spans.track, processes)?),
-        ("thread".into(), dictionary(&spans.track, threads)?),
+        ("process".into(), dictionary::<UInt32Type, _>(&spans.track, processes)?),
+        ("thread".into(), dictionary::<UInt32Type, _>(&spans.track, threads)?),
     ];
     columns.extend(args.iter().map(|key| (key.clone(), arg_column(trace, key))));
     let fields: Vec<Field> = columns
@@ -61,6 +54,31 @@ pub fn spans_batch(trace: &Trace, args: &[String]) -> Result<RecordBatch, ArrowE
         .collect();
     let columns = columns.into_iter().map(|(_, values)| values).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+/// Labels by their keys, each label once.
+fn dictionary<K: ArrowDictionaryKeyType, L: AsRef<str>>(
+    keys: &ScalarBuffer<K::Native>,
+    labels: impl Iterator<Item = L>,
+) -> Result<ArrayRef, ArrowError> {
+    let labels: Vec<L> = labels.collect();
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(labels.len());
+    let mut distinct: Vec<&str> = Vec::with_capacity(labels.len());
+    let mut place_of = |label| {
+        *places.entry(label).or_insert_with(|| {
+            distinct.push(label);
+            distinct.len() - 1
+        })
+    };
+    let renumbered: Vec<K::Native> =
+        labels.iter().map(|label| K::Native::usize_as(place_of(label.as_ref()))).collect();
+    let keys = if distinct.len() == labels.len() {
+        keys.clone()
+    } else {
+        keys.iter().map(|key| renumbered[key.as_usize()]).collect()
+    };
+    let values: ArrayRef = Arc::new(StringArray::from_iter_values(distinct));
+    Ok(Arc::new(DictionaryArray::try_new(PrimitiveArray::<K>::new(keys, None), values)?))
 }
 
 /// One key of the args of every span, null where a span does not have it.

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use hotspan_analyze::Model;
+use hotspan_analyze::{Model, RUN_KEY};
 use hotspan_store::{Bytes, Timestamp};
+use serde_json::Value;
 
 use super::Exporter;
 
@@ -20,10 +21,8 @@ impl Exporter for Mprof {
     }
 
     fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
-        let command = model.metadata().value("command");
-        let command = command.as_ref().and_then(|value| value.as_str()).unwrap_or("unknown");
         // One line each: a command may contain line ends.
-        writeln!(output, "CMDLINE {}", command.replace(['\n', '\r'], " "))?;
+        writeln!(output, "CMDLINE {}", command(model).replace(['\n', '\r'], " "))?;
         let memory = model.process_memory();
         let origin = model.clock().unix_origin().unwrap_or(0);
         let seconds = |time: Timestamp| origin.saturating_add(time.0) as f64 / 1e9;
@@ -41,5 +40,16 @@ impl Exporter for Mprof {
             }
         }
         Ok(())
+    }
+}
+
+/// The command that was recorded: an imported file has its text, `hotspan run` a list of words.
+fn command(model: &Model) -> String {
+    let metadata = model.metadata();
+    let run = metadata.value(RUN_KEY).and_then(|run| run.get("command").cloned());
+    match metadata.value("command").or(run) {
+        Some(Value::String(text)) => text,
+        Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
+        _ => "unknown".to_owned(),
     }
 }
