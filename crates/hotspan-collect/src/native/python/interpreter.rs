@@ -41,8 +41,8 @@ impl Interpreter {
         // SAFETY: `Py_GetVersion` returns a text with an end, in a static buffer that the interpreter never frees.
         let version = unsafe { CStr::from_ptr(version().cast::<c_char>()) }.to_string_lossy();
         let short = version.split_whitespace().next().unwrap_or_default();
-        // Builds without a lock and debug builds have other structures.
-        let unusual = version.contains("free-threading") || symbol(c"_Py_NegativeRefcount").is_some();
+        // Debug builds have other structures.
+        let unusual = symbol(c"_Py_NegativeRefcount").is_some();
         let minor = short.strip_prefix("3.").and_then(|rest| rest.split('.').next()?.parse().ok());
         let found = minor.filter(|_| !unusual).and_then(Self::of_version);
         found.filter(Self::finds_this_thread).map(Some).ok_or_else(|| short.to_owned())
