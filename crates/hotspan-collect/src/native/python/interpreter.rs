@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use crate::cpython::{Address, Memory, Offsets};
+use crate::cpython::{Address, Gil, Memory, Offsets};
 use crate::interpreter::symbol;
 use crate::native::memory::OwnMemory;
 
@@ -86,7 +86,14 @@ impl Interpreter {
 
     /// Whether the calling thread, of that state, holds the interpreter's lock. Safe in a handler.
     pub(crate) fn holds_gil(&self, thread: Address) -> bool {
-        (self.current_thread)() as u64 == thread.0
+        (self.current_thread)() as u64 == thread.0 && self.uses_gil()
+    }
+
+    /// Whether the interpreter uses its lock: a free-threaded build begins to when an extension asks for it.
+    fn uses_gil(&self) -> bool {
+        let Gil::Interpreter { lock, used: Some(used), .. } = self.offsets.gil else { return true };
+        let lock = OwnMemory.pointer(self.main.field(lock));
+        lock.and_then(|lock| OwnMemory.word(lock.field(used))).is_ok_and(|used| used as u32 != 0)
     }
 
     /// The threads of the main interpreter: the system's number and the thread state. Threads may come and go
