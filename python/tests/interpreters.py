@@ -23,6 +23,7 @@ from conftest import REPOSITORY
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.14t", "3.15")
 
 ARCHIVES = REPOSITORY.parent / "shared" / "pythons"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hotspan"
 
 
 @cache
@@ -54,7 +55,7 @@ def answers(path: Path, version: str) -> bool:
 
 def unpacked(archive: Path) -> Path:
     """The interpreter in an archive, which is unpacked into the cache the first time."""
-    cache_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hotspan" / "pythons"
+    cache_folder = CACHE / "pythons"
     name = archive.name.removesuffix(".tar.xz")
     # Another archive of the same name is another Python.
     folder = cache_folder / f"{name}-{archive.stat().st_size}"
@@ -89,6 +90,30 @@ def importing_or_skip(version: str) -> str:
     return path
 
 
+def torch_python_or_skip(version: str) -> str:
+    """A Python of a version that has torch: in a virtual environment in the cache, made the first time.
+
+    ``HOTSPAN_TEST_ENVS`` names another folder with environments, ``env3.14`` and so on.
+    """
+    base = importing_or_skip(version)
+    given = os.environ.get("HOTSPAN_TEST_ENVS")
+    folder = Path(given) / f"env{version}" if given else CACHE / "envs" / f"torch-{version}"
+    python = folder / "bin" / "python"
+    if not (folder / "pyvenv.cfg").exists():
+        uv = shutil.which("uv", path=str(Path(sys.executable).parent))
+        if uv is None or given:
+            pytest.skip(f"there is no Python {version} with torch here, and no uv to make one")
+        # Files of packages are linked from the cache of uv: quick, and small.
+        made = [[uv, "venv", "--quiet", "--python", base, folder]]
+        made.append([uv, "pip", "install", "--quiet", "--python", python, "torch", "numpy"])
+        for command in made:
+            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+            if ran.returncode != 0:
+                shutil.rmtree(folder, ignore_errors=True)
+                pytest.skip(f"torch could not be installed for Python {version}: {ran.stderr[-300:]}")
+    return str(python)
+
+
 @pytest.fixture(scope="module", params=VERSIONS)
 def interpreter(request: pytest.FixtureRequest) -> str:
     """Each interpreter that is here and can import hotspan; the others are skipped by name."""
@@ -101,7 +126,7 @@ def environment() -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": str(REPOSITORY / "python"),
         "PYTHONDONTWRITEBYTECODE": "1",
-        # Free-threaded builds have an allocator that keeps what was freed for a while; tests of memory want to see it go.
+        # Free-threaded builds have an allocator that keeps for a while what was freed; tests want to see it go.
         "MIMALLOC_PURGE_DELAY": "0",
     }
 
