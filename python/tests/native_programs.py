@@ -11,8 +11,6 @@ from typing import Any
 
 from conftest import REPOSITORY
 
-VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
-
 # Burns processor time, not wall time: the machine may be busy with other things.
 BURN = """
 import time
@@ -28,15 +26,6 @@ PRINT = """
 import json
 print(json.dumps([x._replace(frames=[f._asdict() for f in x.frames])._asdict() for x in s.samples()]))
 """
-
-
-def interpreter(version: str) -> Path | None:
-    """A CPython of that version, where there is one."""
-    if sys.version_info[:2] == tuple(map(int, version.split("."))):
-        return Path(sys.executable)
-    roots = [Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"]
-    found = [path for root in roots for path in sorted(root.glob(f"{version}.*/bin/python3"))]
-    return found[-1] if found else None
 
 
 def run(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-MINORS = range(8, 15)
+from interpreters import VERSIONS, interpreters
 
 # Every thread stands where its function says; the last line of output tells that all have arrived.
 STANDING = """
@@ -107,28 +105,14 @@ print(json.dumps(took))
 """
 
 
-def python_of(minor: int) -> Path | None:
-    """A CPython 3.`minor` of this machine, on the PATH or among those of pyenv."""
-    if sys.version_info[:2] == (3, minor):
-        return Path(sys.executable)
-    home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    candidates = sorted(home.glob(f"versions/3.{minor}.*/bin/python3"))
-    if found := shutil.which(f"python3.{minor}"):
-        candidates.append(Path(found))
-    for candidate in candidates:
-        told = subprocess.run([candidate, "--version"], capture_output=True, text=True, check=False)
-        if told.returncode == 0 and told.stdout.startswith(f"Python 3.{minor}."):
-            return candidate
-    return None
-
-
 def each_python() -> list[object]:
     """A test parameter for each version; those that are not here are skipped by name."""
     parameters: list[object] = []
-    for minor in MINORS:
-        python = python_of(minor)
-        missing = pytest.mark.skip(reason=f"there is no Python 3.{minor} here")
-        parameters.append(pytest.param(python, id=f"3.{minor}", marks=() if python else missing))
+    for version in VERSIONS:
+        python = interpreters().get(version)
+        missing = pytest.mark.skip(reason=f"there is no Python {version} here")
+        marks = () if python else missing
+        parameters.append(pytest.param(python and Path(python), id=version, marks=marks))
     return parameters
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import hotspan
-from native_programs import BURN, VERSIONS, interpreter, run
+from interpreters import VERSIONS, importing_or_skip
+from native_programs import BURN, run
 
 
 def started(
@@ -79,9 +80,7 @@ def test_programs_behave_as_without_it(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_python_runs_programs_unchanged(version: str, tmp_path: Path) -> None:
-    python = interpreter(version)
-    if python is None:
-        pytest.skip(f"no CPython {version} here")
+    python = Path(importing_or_skip(version))
     script = tmp_path / "script.py"
     script.write_text(
         BURN + "def work():\n    burn(0.1)\nwork()\nimport sys\nprint(sys.argv, __file__)\n1 / 0\n"

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import hotspan
-from native_programs import BURN, PRINT, VERSIONS, interpreter, names, run, samples, weight
+from interpreters import VERSIONS, importing_or_skip
+from native_programs import BURN, PRINT, names, run, samples, weight
 
 # At the end it tells how long each part took by the clock, waiting for a processor included: what samples stand for.
 SPLIT = (
@@ -58,10 +59,7 @@ with hotspan.sample(rate=500) as s:
 @pytest.fixture(params=VERSIONS)
 def python(request: pytest.FixtureRequest) -> Path:
     """Every CPython found."""
-    found = interpreter(request.param)
-    if found is None:
-        pytest.skip(f"no CPython {request.param} here")
-    return found
+    return Path(importing_or_skip(request.param))
 
 
 def test_shares_are_those_of_the_program(python: Path) -> None:

@@ -61,7 +61,9 @@ def test_every_thread_is_found_where_it_stands(python: Path, hotspan_command: An
         }
         assert threads["MainThread"]["id"] == process.pid
         assert functions(threads["MainThread"]) == ["<module>", "spins"]
-        assert threads["MainThread"]["gil"]
+        # A free-threaded build has no such lock.
+        is_free_threaded = "python3.14t" in str(python)
+        assert threads["MainThread"]["gil"] is not is_free_threaded
         spins = threads["MainThread"]["frames"][0]
         assert {"name": "label", "value": '"the label"'} in spins["locals"]
         assert functions(threads["sleeps"])[-1] == "sleeps"
@@ -91,6 +93,8 @@ def test_stacks_equal_those_of_py_spy(python: Path, hotspan_command: Any) -> Non
         theirs = subprocess.run(command, capture_output=True, text=True, check=False)
         if theirs.returncode != 0:
             pytest.skip(f"py-spy cannot: {theirs.stderr.splitlines()[:1]}")
+        if any(thread["os_thread_id"] == 0 for thread in json.loads(theirs.stdout)):
+            pytest.skip("py-spy does not know this Python, and reads nonsense")
         ours = json.loads(hotspan_command("dump", "--pid", str(process.pid), "--json").stdout)
 
     def stacks(

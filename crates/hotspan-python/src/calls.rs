@@ -51,8 +51,7 @@ impl PyCallProfiler {
 impl Drop for PyCallProfiler {
     fn drop(&mut self) {
         // Python drops its objects with the GIL held, which this needs.
-        self.tracer.stop();
-        self.tracer.clear();
+        self.tracer.close();
     }
 }
 
@@ -118,9 +117,9 @@ impl PyCallProfiler {
         let table = self.tracer.table();
         let code = |index: usize| -> PyResult<Bound<'py, PyAny>> {
             let function = &table.functions[index];
-            match function.code {
-                // SAFETY: the tracer keeps the code object alive.
-                Some(code) => Ok(unsafe { Bound::from_borrowed_ptr(py, code.cast()) }),
+            match &function.code {
+                // SAFETY: the table keeps the code object alive.
+                Some(code) => Ok(unsafe { Bound::from_borrowed_ptr(py, code.as_ptr().cast()) }),
                 None => Ok(function.name.as_str().into_pyobject(py)?.into_any()),
             }
         };

@@ -28,7 +28,7 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-#[pymodule]
+#[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
     use crate::agent::PyAgent;

@@ -5,6 +5,7 @@
 
 pub(crate) mod reports;
 mod trace_function;
+mod turn;
 mod watch;
 
 use std::cell::{Cell, RefCell};
@@ -16,16 +17,8 @@ use pyo3::prelude::*;
 use crate::error::CollectError;
 use crate::trace::PyTrace;
 use trace_function::{begin_tracing, end_tracing, marker};
+use turn::in_turn;
 use watch::{has_monitoring, unwatch, watch};
-
-/// A collector, whose state is protected by the GIL.
-struct Collector(LineRecorder);
-
-// SAFETY: what is in it belongs to no thread. Methods of `PyLineRecorder` are the only users, and PyO3 calls those with
-// the GIL.
-unsafe impl Send for Collector {}
-// SAFETY: for the same reason no two threads use it at once: the GIL is the lock.
-unsafe impl Sync for Collector {}
 
 /// Whether and how often recording was asked for.
 #[derive(Default)]
@@ -41,7 +34,7 @@ struct State {
 /// Records the lines of chosen functions.
 #[pyclass(frozen, name = "LineRecorder", module = "hotspan._core")]
 pub(crate) struct PyLineRecorder {
-    collector: Collector,
+    collector: LineRecorder,
     state: Mutex<State>,
 }
 
@@ -52,21 +45,30 @@ impl PyLineRecorder {
 
     /// From here on the interpreter tells about the lines of all code objects added.
     fn attach(&self, py: Python<'_>) -> PyResult<()> {
-        if !has_monitoring(py) || self.state(|state| state.attached.replace(true)) {
+        if !has_monitoring(py) {
             return Ok(());
         }
-        let codes = self.state(|state| state.codes.borrow().iter().map(|code| code.clone_ref(py)).collect());
-        watch(py, codes)
+        in_turn(py, || {
+            if self.state(|state| state.attached.replace(true)) {
+                return Ok(());
+            }
+            watch(py, self.codes(py))
+        })
     }
 
     fn detach(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.state(|state| state.attached.replace(false)) {
-            return Ok(());
-        }
-        let codes = self.state(|state| state.codes.borrow().iter().map(|code| code.clone_ref(py)).collect());
-        // SAFETY: `py` proves that the GIL is held.
-        unsafe { self.collector.0.forget_frames() };
-        unwatch(py, codes)
+        in_turn(py, || {
+            if !self.state(|state| state.attached.replace(false)) {
+                return Ok(());
+            }
+            // SAFETY: `py` proves that the GIL is held.
+            unsafe { self.collector.forget_frames() };
+            unwatch(py, self.codes(py))
+        })
+    }
+
+    fn codes(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        self.state(|state| state.codes.borrow().iter().map(|code| code.clone_ref(py)).collect())
     }
 }
 
@@ -76,7 +78,7 @@ impl PyLineRecorder {
     fn new(memory: bool) -> PyResult<Self> {
         check().map_err(|error| CollectError::new_err(error.to_string()))?;
         let measure = if memory { Measure::Memory } else { Measure::Time };
-        Ok(Self { collector: Collector(LineRecorder::new(measure)), state: Mutex::default() })
+        Ok(Self { collector: LineRecorder::new(measure), state: Mutex::default() })
     }
 
     /// Watches a function: its code object, then others whose lines count as its own.
@@ -96,20 +98,22 @@ impl PyLineRecorder {
             Ok((code.as_ptr().cast(), code.bind(py).getattr("co_firstlineno")?.extract()?))
         };
         let pointers: Vec<(*mut Object, u32)> = codes.iter().map(with_line).collect::<PyResult<_>>()?;
-        // SAFETY: the GIL is held, and the caller passes code objects, which `codes` keeps alive.
-        unsafe { self.collector.0.add(function, &pointers) };
-        if self.state(|state| state.attached.get()) {
-            watch(py, codes.iter().map(|code| code.clone_ref(py)).collect())?;
-        }
-        self.state(|state| state.codes.borrow_mut().extend(codes));
-        Ok(())
+        in_turn(py, || {
+            // SAFETY: the GIL is held, and the caller passes code objects, which `codes` keeps alive.
+            unsafe { self.collector.add(function, &pointers) };
+            if self.state(|state| state.attached.get()) {
+                watch(py, codes.iter().map(|code| code.clone_ref(py)).collect())?;
+            }
+            self.state(|state| state.codes.borrow_mut().extend(codes));
+            Ok(())
+        })
     }
 
     /// Records on this thread (with `sys.monitoring`: on all) until `disable_by_count` was called as often.
     fn enable_by_count(&self, py: Python<'_>) -> PyResult<()> {
         self.attach(py)?;
         if self.state(|state| state.count.replace(state.count.get() + 1)) == 0 {
-            self.collector.0.enable();
+            self.collector.enable();
         }
         if has_monitoring(py) { Ok(()) } else { begin_tracing(py) }
     }
@@ -120,7 +124,7 @@ impl PyLineRecorder {
             return Ok(());
         }
         if before == 1 {
-            self.collector.0.disable();
+            self.collector.disable();
         }
         if has_monitoring(py) { Ok(()) } else { end_tracing(py) }
     }
@@ -164,17 +168,17 @@ impl PyLineRecorder {
 
     #[getter]
     fn is_enabled(&self) -> bool {
-        self.collector.0.is_enabled()
+        self.collector.is_enabled()
     }
 
     /// Forgets what was recorded.
     fn clear(&self) {
-        self.collector.0.clear();
+        self.collector.clear();
     }
 
     /// What was recorded so far.
     fn snapshot(&self) -> PyTrace {
-        PyTrace::new(self.collector.0.to_builder().finish())
+        PyTrace::new(self.collector.to_builder().finish())
     }
 }
 
@@ -185,7 +189,7 @@ impl Drop for PyLineRecorder {
             let _ = self.disable(py);
             let _ = self.detach(py);
             // SAFETY: `py` proves that the GIL is held.
-            for code in unsafe { self.collector.0.close() } {
+            for code in unsafe { self.collector.close() } {
                 // SAFETY: the collector hands over the reference it held.
                 drop(unsafe { Bound::from_owned_ptr(py, code.cast()) });
             }

@@ -1,13 +1,14 @@
 //! What happens at an event, whichever way the interpreter reports it: a function is entered or left.
 
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::calls::functions::{Kind, describe_builtin};
 use crate::calls::thread::{FunctionId, Key, Open, Site, ThreadCalls};
-use crate::calls::threads::{last_thread, this_thread};
+use crate::calls::threads::{Mine, last_thread, own_calls, this_thread};
 use crate::calls::tracer::{Tracer, running};
 use crate::clock::{self, Ticks};
-use crate::interpreter::{Interpreter, Owned, Ptr, text_attribute, type_of};
+use crate::interpreter::{Interpreter, Owned, Ptr, text_attribute};
 use crate::locks::lock_unless_forked as lock;
 
 /// What the callee of an event is.
@@ -57,7 +58,7 @@ impl Callee {
             return key;
         }
         // SAFETY: what a live function is bound to is live as well. An odd number is the address of nothing.
-        key ^ (unsafe { type_of(object) } as Key).rotate_left(20) | 1
+        key ^ (unsafe { python.type_of(object) } as Key).rotate_left(20) | 1
     }
 }
 
@@ -69,14 +70,15 @@ pub(crate) static WANTS_SITES: AtomicBool = AtomicBool::new(false);
 /// # Safety
 /// The GIL is held.
 #[inline(always)]
-pub(crate) unsafe fn called_from(site: impl FnOnce() -> Site) {
-    if WANTS_SITES.load(Ordering::Relaxed) {
-        let mine = this_thread();
-        // SAFETY: null, or the calls of this thread, which holds the GIL: see `threads`. No reference to them is in use, for
-        // events come from the interpreter, never from within another event that holds one.
+pub(crate) unsafe fn called_from(python: &Interpreter, site: impl FnOnce() -> Site) {
+    if WANTS_SITES.load(Ordering::Relaxed)
+        && let Some(mine) = this_thread(python.is_parallel)
+    {
+        // SAFETY: the calls of this thread, which may use them as long as `mine` is there: see `threads`. No reference to them
+        // is in use, for events come from the interpreter, never from within another event that holds one.
         unsafe {
-            if !mine.is_null() && (*mine).wants_sites() {
-                (*mine).site = site();
+            if (*mine.calls()).wants_sites() {
+                (*mine.calls()).site = site();
             }
         }
     }
@@ -88,7 +90,7 @@ pub(crate) unsafe fn called_from(site: impl FnOnce() -> Site) {
 /// The GIL is held; the objects are live.
 #[inline(always)]
 pub(crate) unsafe fn entered(python: &'static Interpreter, callee: Callee) {
-    let mine = last_thread();
+    let mine = if python.is_parallel { null_mut() } else { last_thread() };
     // SAFETY: null, or the calls of this thread, which holds the GIL: see `threads`. No reference to them is in use, for
     // events come from the interpreter, never from within another event that holds one. The caller keeps the objects alive.
     unsafe {
@@ -100,18 +102,19 @@ pub(crate) unsafe fn entered(python: &'static Interpreter, callee: Callee) {
 
 #[inline(never)]
 unsafe fn entered_otherwise(python: &'static Interpreter, callee: Callee) {
-    let mine = this_thread();
+    let Some(mine) = this_thread(python.is_parallel) else { return };
+    let calls = mine.calls();
     // SAFETY: as in `entered`, which alone calls this. Each reference ends before Python code may run in `entered_anew`.
     unsafe {
-        if mine.is_null() || (*mine).is_busy() {
+        if (*calls).is_busy() {
             return;
         }
-        let key = callee.key(python, (*mine).by_type);
-        if !(*mine).has_timer
-            && key != (*mine).module_call
-            && let Some(edge) = (*mine).edge_to(key)
+        let key = callee.key(python, (*calls).by_type);
+        if !(*calls).has_timer
+            && key != (*calls).module_call
+            && let Some(edge) = (*calls).edge_to(key)
         {
-            (*mine).enter(edge, key, callee.is_code(), clock::now);
+            (*calls).enter(edge, key, callee.is_code(), clock::now);
             return;
         }
         python.aside(|| entered_anew(python, mine, callee, key));
@@ -125,76 +128,78 @@ unsafe fn entered_otherwise(python: &'static Interpreter, callee: Callee) {
 #[inline(always)]
 pub(crate) unsafe fn left(python: &'static Interpreter, callee: Callee) {
     let now = clock::now();
-    let mine = last_thread();
+    let mine = if python.is_parallel { null_mut() } else { last_thread() };
     // SAFETY: as in `entered`.
     unsafe {
         let is_it = |open: &Open| open.leaves_as == callee.key(python, false);
         if mine.is_null() || !(*mine).leave_plainly(now, is_it) {
-            left_otherwise(now, |thread, now| thread.leave(now, callee.key(python, thread.by_type)));
+            left_otherwise(python, now, |thread, now| thread.leave(now, callee.key(python, thread.by_type)));
         }
     }
 }
 
-/// The innermost Python function returns.
+/// The innermost Python function returns, on a Python that always has a GIL.
 ///
 /// # Safety
 /// The GIL is held.
 #[inline(always)]
-pub(crate) unsafe fn left_code() {
+pub(crate) unsafe fn left_code(python: &'static Interpreter) {
     let now = clock::now();
     let mine = last_thread();
     // SAFETY: as in `entered`; there is no object.
     unsafe {
         if mine.is_null() || !(*mine).leave_plainly(now, |open| open.is_code) {
-            left_otherwise(now, ThreadCalls::leave_code);
+            left_otherwise(python, now, ThreadCalls::leave_code);
         }
     }
 }
 
 #[inline(never)]
-unsafe fn left_otherwise(now: Ticks, leave: impl FnOnce(&mut ThreadCalls, Ticks)) {
-    let mine = this_thread();
-    // SAFETY: null, or the calls of this thread, which holds the GIL. Asking a timer runs Python code, whose events find
-    // the state busy; the reference begins afterwards.
+unsafe fn left_otherwise(
+    python: &'static Interpreter,
+    mut now: Ticks,
+    leave: impl FnOnce(&mut ThreadCalls, Ticks),
+) {
+    let Some(mut mine) = this_thread(python.is_parallel) else { return };
+    // SAFETY: the calls of this thread, which may use them as long as `mine` is there. Asking a timer runs Python code, whose
+    // events find the state busy; the reference begins afterwards.
     unsafe {
-        if !mine.is_null()
-            && let Some(now) = time_of(mine, now)
-        {
-            leave(&mut *mine, now);
+        if (*mine.calls()).is_busy() {
+            return;
         }
-    }
-}
-
-/// The time of an event that came at `now`, by the timer of the session; `None` when the event is not the program's.
-unsafe fn time_of(mine: *mut ThreadCalls, now: Ticks) -> Option<Ticks> {
-    // SAFETY: `left_otherwise`, which alone calls this, passes the calls of this thread, which holds the GIL.
-    unsafe {
-        if (*mine).is_busy() {
-            return None;
+        if (*mine.calls()).has_timer && (*mine.calls()).depth() > 0 {
+            drop(mine);
+            now = running().map_or(now, |tracer| tracer.now());
+            let Some(again) = this_thread(python.is_parallel) else { return };
+            mine = again;
         }
-        let has_timer = (*mine).has_timer && (*mine).depth() > 0;
-        Some(if has_timer { running().map_or(now, |tracer| tracer.now()) } else { now })
+        leave(&mut *mine.calls(), now);
     }
 }
 
 /// The long way in: a call that was not made before, or that needs more than its key.
 #[cold]
-unsafe fn entered_anew(python: &'static Interpreter, mine: *mut ThreadCalls, callee: Callee, leaves_as: Key) {
+unsafe fn entered_anew(python: &'static Interpreter, mine: Mine, callee: Callee, leaves_as: Key) {
     let Some(tracer) = running() else { return };
-    // SAFETY: `mine` is the calls of this thread, which holds the GIL. Naming a function and asking a timer may run Python code
-    // and let other threads run: the calls are marked as busy meanwhile, nothing of them is borrowed, and whether they are
-    // still of this session is checked afterwards.
+    // SAFETY: `mine` is the calls of this thread, which may use them as long as it is there. Naming a function and asking a timer
+    // may run Python code and let other threads run: the calls are let go and marked as busy meanwhile, nothing of them is
+    // borrowed, and whether they are still of this session is checked afterwards.
     unsafe {
-        let session = (*mine).session;
-        (*mine).set_busy(true);
-        let (key, id) = learn(python, &tracer, callee, leaves_as, (*mine).by_type);
-        (*mine).set_busy(false);
+        let (session, by_type) = ((*mine.calls()).session, (*mine.calls()).by_type);
+        (*mine.calls()).set_busy(true);
+        drop(mine);
+        let (key, id) = learn(python, &tracer, callee, leaves_as, by_type);
+        if let Some(mine) = own_calls(python.is_parallel) {
+            (*mine.calls()).set_busy(false);
+        }
         let asked = tracer.has_timer().then(|| tracer.now());
-        if this_thread() != mine || (*mine).session != session {
+        let Some(mine) = this_thread(python.is_parallel) else { return };
+        let calls = mine.calls();
+        if (*calls).session != session {
             return;
         }
-        let edge = (*mine).edge_to(key).unwrap_or_else(|| (*mine).new_edge(key, id));
-        (*mine).enter(edge, leaves_as, callee.is_code(), || asked.unwrap_or_else(clock::now));
+        let edge = (*calls).edge_to(key).unwrap_or_else(|| (*calls).new_edge(key, id));
+        (*calls).enter(edge, leaves_as, callee.is_code(), || asked.unwrap_or_else(clock::now));
     }
 }
 
@@ -208,9 +213,16 @@ unsafe fn learn(
 ) -> (Key, FunctionId) {
     let find = |key| lock(&tracer.functions).and_then(|functions| functions.find(key));
     let add = |key, kind, object| {
-        lock(&tracer.functions).map_or(FunctionId(u32::MAX), |mut functions| {
-            functions.find(key).unwrap_or_else(|| functions.add(key, kind, object))
-        })
+        let added = lock(&tracer.functions).map(|mut functions| match functions.find(key) {
+            Some(known) => (known, false),
+            None => (functions.add(key, kind, object), true),
+        });
+        let (id, is_new) = added.unwrap_or((FunctionId(u32::MAX), false));
+        if !is_new {
+            // SAFETY: the GIL is held. Another thread was quicker to add it, so that this reference is nobody's.
+            unsafe { (python.dec_ref)(object) };
+        }
+        id
     };
     // SAFETY: the GIL is held and the objects are live; what passes to the registry is a new reference.
     unsafe {
@@ -222,7 +234,7 @@ unsafe fn learn(
                     let key = module.0 as Key;
                     let id = find(key).unwrap_or_else(|| {
                         let class =
-                            text_attribute(python, type_of(module.0), c"__name__").unwrap_or_default();
+                            text_attribute(python, python.type_of(module.0), c"__name__").unwrap_or_default();
                         add(key, Kind::Module { class, number: 0 }, module.into_raw())
                     });
                     return (key, id);
@@ -244,7 +256,8 @@ unsafe fn learn(
                 let bind = Owned::new(python, (python.get_attribute)(descriptor, c"__get__".as_ptr()));
                 let bound = bind.and_then(|bind| {
                     // Methods that want their class get it as well.
-                    let arguments = [object, type_of(object)].map(|object| python.new_reference(object));
+                    let arguments =
+                        [object, python.type_of(object)].map(|object| python.new_reference(object));
                     python.call(bind.0, &arguments)
                 });
                 let id = match bound.filter(|bound| python.is_c_function(bound.0)) {

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use crate::calls::thread::{FunctionId, Key};
-use crate::interpreter::{Interpreter, Owned, Ptr, text_attribute, type_of};
+use crate::interpreter::{Interpreter, Owned, Ptr, text_attribute};
 
 /// What kind of function it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) struct Function {
     object: Ptr,
 }
 
-/// All functions that were called. Used with the GIL only.
+/// All functions that were called.
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
     rows: Vec<Function>,
@@ -83,17 +83,12 @@ impl Functions {
         self.by_key.entry(key).or_insert(id);
     }
 
-    /// Gives back all references.
-    ///
-    /// # Safety
-    /// The GIL is held.
-    pub(crate) unsafe fn clear(&mut self, python: &Interpreter) {
+    /// Forgets all; the caller gives the references back, which may run Python code.
+    #[must_use]
+    pub(crate) fn take_objects(&mut self) -> Vec<Ptr> {
         self.by_key.clear();
         self.modules.clear();
-        for function in self.rows.drain(..) {
-            // SAFETY: the caller holds the GIL, and each row has one reference, which goes with the row.
-            unsafe { (python.dec_ref)(function.object) };
-        }
+        self.rows.drain(..).map(|function| function.object).collect()
     }
 }
 
@@ -231,7 +226,7 @@ pub(crate) unsafe fn describe_builtin(python: &'static Interpreter, function: Pt
             let shape = if span_name.starts_with("<built-in method") { "built-in method " } else { "" };
             return (Kind::Builtin { label: in_module(shape), span_name }, python.new_reference(function));
         }
-        let owner = type_of(object);
+        let owner = python.type_of(object);
         let is_of_module = owner == python.module_type;
         // A method of a type is shown as the type shows it. The definition then belongs to the type, and the object it
         // is bound to may go away.

@@ -15,7 +15,7 @@ mod thread;
 mod threads;
 mod tracer;
 
-pub use crate::interpreter::{Object, Ptr};
+pub use crate::interpreter::{Object, Owned, Ptr};
 pub use rows::{CallSums, CallTable, CalledFunction, SpanTable};
 pub use tracer::{Options, Tracer};
 

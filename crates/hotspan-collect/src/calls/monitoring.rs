@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::CallsError;
 use crate::calls::events::{Callee, called_from, entered, left};
-use crate::interpreter::{Interpreter, Owned, Ptr, VectorFunction, type_of};
+use crate::interpreter::{Interpreter, Owned, Ptr, VectorFunction};
 use crate::locks::lock_unless_forked as lock;
 
 /// Tool ids to try: first those that are nobody's by custom.
@@ -35,13 +35,13 @@ static CALLBACKS: [AtomicUsize; EVENTS.len()] = [const { AtomicUsize::new(0) }; 
 
 /// A new reference to the callback of an event.
 unsafe fn callback(python: &'static Interpreter, event: &Event, kept: &AtomicUsize) -> Option<Ptr> {
-    // SAFETY: the caller holds the GIL, so that no other thread makes the object too; the reference that is kept is never
-    // given back, so that the address stays valid.
+    // SAFETY: the caller holds the GIL, and one thread at a time starts; the reference that is kept is never given back, so
+    // that the address stays valid.
     unsafe {
-        if kept.load(Ordering::Relaxed) == 0 {
-            kept.store(python.callback(event.function)?.into_raw() as usize, Ordering::Relaxed);
+        if kept.load(Ordering::Acquire) == 0 {
+            kept.store(python.callback(event.function)?.into_raw() as usize, Ordering::Release);
         }
-        Some(python.new_reference(kept.load(Ordering::Relaxed) as Ptr))
+        Some(python.new_reference(kept.load(Ordering::Acquire) as Ptr))
     }
 }
 
@@ -180,7 +180,9 @@ unsafe fn callee(python: &Interpreter, arguments: *const Ptr, count: usize) -> O
         }
         let object = *arguments.add(3);
         // A method without an object fails before anything is called.
-        if type_of(callable) == python.descriptor_type && object as usize != MISSING.load(Ordering::Relaxed) {
+        if python.type_of(callable) == python.descriptor_type
+            && object as usize != MISSING.load(Ordering::Relaxed)
+        {
             return Some(Callee::Method(callable, object));
         }
     }
@@ -193,7 +195,7 @@ unsafe extern "C" fn c_entered(_: Ptr, arguments: *const Ptr, count: usize, _: P
     // comes for functions of Python too, before they are entered.
     unsafe {
         if count & COUNT >= 2 {
-            called_from(|| !((python.as_long)(*arguments.add(1)) as i32));
+            called_from(python, || !((python.as_long)(*arguments.add(1)) as i32));
         }
         if let Some(callee) = callee(python, arguments, count) {
             entered(python, callee);

@@ -7,7 +7,7 @@ use crate::calls::functions::Function;
 use crate::calls::thread::{CallSpan, FunctionId, Site, Sums};
 use crate::calls::tracer::{ThreadSpans, Tracer};
 use crate::clock::Ticks;
-use crate::interpreter::Ptr;
+use crate::interpreter::Owned;
 use crate::locks::lock_unless_forked as lock;
 
 /// Calls added up, in nanoseconds.
@@ -23,8 +23,8 @@ pub struct CallSums {
     pub total: Duration,
 }
 
-/// A function that was called.
-#[derive(Clone, Debug)]
+/// A function that was called. Lives and dies with the GIL held.
+#[derive(Debug)]
 pub struct CalledFunction {
     /// Its file; `~` for functions of C.
     pub file: String,
@@ -34,14 +34,14 @@ pub struct CalledFunction {
     pub name: String,
     /// Whether it is a function of C.
     pub is_builtin: bool,
-    /// Its code object, borrowed from the tracer.
-    pub code: Option<Ptr>,
+    /// Its code object.
+    pub code: Option<Owned>,
     /// All its calls.
     pub sums: CallSums,
 }
 
 /// What a tracer has added up.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct CallTable {
     /// Functions, in order of their first call.
     pub functions: Vec<CalledFunction>,
@@ -99,7 +99,11 @@ impl Tracer {
                 first_line: label.first_line,
                 name: label.name,
                 is_builtin: label.is_builtin,
-                code: function.code(),
+                // SAFETY: the GIL is held, and the registry keeps the code object alive as long as it is locked.
+                code: unsafe {
+                    let code = function.code().map(|code| self.python.new_reference(code));
+                    code.and_then(|code| Owned::new(self.python, code))
+                },
                 sums: sums(found),
             });
         }

@@ -177,14 +177,14 @@ unsafe extern "C" fn on_event(_: Ptr, frame: Ptr, what: c_int, argument: Ptr) ->
     unsafe {
         match what {
             CALL => {
-                called_from(|| line_of_caller(python, frame));
+                called_from(python, || line_of_caller(python, frame));
                 entered(python, Callee::Code(python.code_of(frame), Some(frame)));
             }
-            RETURN => left_code(),
+            RETURN => left_code(python),
             C_CALL | C_EXCEPTION | C_RETURN if python.is_c_function(argument) => {
                 let wanted = BUILTINS.load(Ordering::Relaxed);
                 if what == C_CALL && wanted {
-                    called_from(|| (python.frame_line)(frame));
+                    called_from(python, || (python.frame_line)(frame));
                     entered(python, Callee::Builtin(argument));
                 } else if what != C_CALL {
                     let definition = python.definition(argument);

@@ -12,11 +12,14 @@
 //! - `calls` is used by the thread that has the state, with the GIL; at the end of that thread, without the GIL but under the
 //!   lock of [`THREADS`]; and by whoever has both the GIL and that lock. Any two of these exclude each other, and the lock or
 //!   the GIL orders them.
+//! - Without a GIL events come side by side. There each use of `calls` takes a [`Turn`], a lock of the state that is held for
+//!   moments and never while Python code runs; after [`THREADS`], where both are held. The short way through [`LAST`] is for
+//!   builds with a GIL alone.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{from_ref, null_mut};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use crate::calls::thread::ThreadCalls;
 use crate::calls::tracer::running;
@@ -38,15 +41,31 @@ static LAST: AtomicPtr<ThreadState> = AtomicPtr::new(null_mut());
 pub(crate) static ENDS_IN_CHILDREN: AtomicBool = AtomicBool::new(false);
 
 pub(crate) extern "C" fn in_child() {
-    if ENDS_IN_CHILDREN.load(Ordering::Acquire) {
+    // A thread that was starting or stopping is not here to finish it.
+    let is_between = !matches!(PHASE.load(Ordering::Acquire), IDLE | RUNNING);
+    if is_between || ENDS_IN_CHILDREN.load(Ordering::Acquire) {
         ACTIVE.store(0, Ordering::Release);
+        PHASE.store(IDLE, Ordering::Release);
+    }
+    // Nor is one that was collecting.
+    if let Ok(Some(mine)) = CURRENT.try_with(Cell::get) {
+        mine.taken.store(false, Ordering::Release);
     }
 }
+
+/// How far the session is: only who moves it on from [`IDLE`] starts one, from [`RUNNING`] ends it.
+pub(crate) static PHASE: AtomicU8 = AtomicU8::new(IDLE);
+pub(crate) const IDLE: u8 = 0;
+pub(crate) const STARTING: u8 = 1;
+pub(crate) const RUNNING: u8 = 2;
+pub(crate) const STOPPING: u8 = 3;
 
 /// What a thread keeps, and whose it is.
 pub(crate) struct ThreadState {
     /// The number of the thread that has it; 0: none.
     owner: AtomicUsize,
+    /// Whether somebody uses the calls, where threads run side by side.
+    taken: AtomicBool,
     calls: UnsafeCell<ThreadCalls>,
 }
 
@@ -55,8 +74,45 @@ pub(crate) struct ThreadState {
 unsafe impl Sync for ThreadState {}
 
 impl ThreadState {
+    fn new() -> Self {
+        let calls = UnsafeCell::new(ThreadCalls::new(0, 0, 0));
+        Self { owner: AtomicUsize::new(0), taken: AtomicBool::new(false), calls }
+    }
+
     pub(crate) fn calls(&self) -> *mut ThreadCalls {
         self.calls.get()
+    }
+
+    /// Waits until nobody uses the calls. `None`: who used them was lost in a fork.
+    pub(crate) fn turn(&'static self) -> Option<Turn> {
+        for _ in 0..100_000 {
+            if !self.taken.swap(true, Ordering::Acquire) {
+                return Some(Turn(self));
+            }
+            std::thread::yield_now();
+        }
+        None
+    }
+}
+
+/// The right to use the calls of a thread, where threads run side by side.
+pub(crate) struct Turn(&'static ThreadState);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.taken.store(false, Ordering::Release);
+    }
+}
+
+/// The state of this thread, whose calls nobody else uses as long as this is there.
+pub(crate) struct Mine {
+    state: &'static ThreadState,
+    _turn: Option<Turn>,
+}
+
+impl Mine {
+    pub(crate) fn calls(&self) -> *mut ThreadCalls {
+        self.state.calls()
     }
 }
 
@@ -99,11 +155,11 @@ impl Drop for AtEnd {
         threads.retain(|thread| !std::ptr::eq(*thread, mine));
         // From here on it is nobody's; the next thread may have the same number.
         mine.owner.store(0, Ordering::Release);
+        let Some(_turn) = mine.turn() else { return };
         // SAFETY: this is the thread that had the state, at its end, and the lock is held.
         let calls = unsafe { &mut *mine.calls() };
         if calls.session != 0
-            && calls.session == ACTIVE.load(Ordering::Acquire)
-            && let Some(tracer) = running()
+            && let Some(tracer) = running().filter(|tracer| tracer.is_session(calls.session))
         {
             let now = clock::now();
             if let Some(mut totals) = lock(&tracer.totals) {
@@ -132,31 +188,55 @@ pub(crate) fn last_thread() -> *mut ThreadCalls {
     if is_of_session { last.calls() } else { null_mut() }
 }
 
-/// The calls of this thread in the running session; null when nothing is to be recorded. The GIL is held.
-pub(crate) fn this_thread() -> *mut ThreadCalls {
-    let session = ACTIVE.load(Ordering::Relaxed);
-    match CURRENT.get() {
-        // SAFETY: this thread has the state, and holds the GIL.
-        Some(mine) if session != 0 && unsafe { (*mine.calls()).session } == session => {
-            LAST.store(from_ref(mine).cast_mut(), Ordering::Relaxed);
-            mine.calls()
-        }
-        _ => attach(session),
+/// The calls of this thread in the running session; `None` when nothing is to be recorded. The GIL is held, or
+/// `is_parallel` says that there is none.
+pub(crate) fn this_thread(is_parallel: bool) -> Option<Mine> {
+    if ACTIVE.load(Ordering::Acquire) == 0 {
+        return None;
     }
+    if let Some(mine) = own_state(is_parallel) {
+        // Who ends the session takes it away first, then every turn: it is still running if it is now.
+        let session = ACTIVE.load(Ordering::Acquire);
+        // SAFETY: this thread has the state, and holds the GIL or its turn.
+        if session != 0 && unsafe { (*mine.calls()).session } == session {
+            if !is_parallel {
+                LAST.store(from_ref(mine.state).cast_mut(), Ordering::Relaxed);
+            }
+            return Some(mine);
+        }
+    }
+    attach(is_parallel)
 }
 
-/// The calls of this thread, in whichever session; null when it has met no event.
-pub(crate) fn own_calls() -> *mut ThreadCalls {
-    CURRENT.get().map_or(null_mut(), ThreadState::calls)
+/// The state of this thread, in whichever session; `None` when it has met no event.
+fn own_state(is_parallel: bool) -> Option<Mine> {
+    let state = CURRENT.get()?;
+    let turn = if is_parallel { Some(state.turn()?) } else { None };
+    Some(Mine { state, _turn: turn })
+}
+
+/// The calls of this thread, in whichever session; `None` when it has met no event.
+pub(crate) fn own_calls(is_parallel: bool) -> Option<Mine> {
+    own_state(is_parallel)
+}
+
+/// Whether a state is that of this thread.
+pub(crate) fn is_own(state: &ThreadState) -> bool {
+    CURRENT.get().is_some_and(|own| std::ptr::eq(own, state))
 }
 
 #[cold]
-fn attach(session: u64) -> *mut ThreadCalls {
-    if session == 0 || ENDED.get() {
-        return null_mut();
+fn attach(is_parallel: bool) -> Option<Mine> {
+    if ENDED.get() {
+        return None;
     }
-    let Some(tracer) = running() else { return null_mut() };
-    let Some(mut threads) = lock(&THREADS) else { return null_mut() };
+    let tracer = running()?;
+    let mut threads = lock(&THREADS)?;
+    // Who ends the session takes it away first and collects under the lock then: what is attached now will be collected.
+    let session = ACTIVE.load(Ordering::Acquire);
+    if session == 0 || !tracer.is_session(session) {
+        return None;
+    }
     // SAFETY: both take nothing and cannot fail.
     let (os_thread, ident) = unsafe { (i64::from(libc::gettid()), libc::pthread_self() as u64) };
     let prepared = lock(&PREPARED).and_then(|mut prepared| {
@@ -169,20 +249,21 @@ fn attach(session: u64) -> *mut ThreadCalls {
     };
     calls.os_thread = os_thread;
     calls.wants(tracer.has_timer(), tracer.room() > 0, tracer.module_call());
-    let mine = CURRENT.get().unwrap_or_else(|| {
+    CURRENT.get().unwrap_or_else(|| {
         let _ = AT_END.try_with(|_| ());
         let free = lock(&FREE).and_then(|mut free| free.pop());
-        let mine = free.unwrap_or_else(|| {
-            let calls = UnsafeCell::new(ThreadCalls::new(0, 0, 0));
-            Box::leak(Box::new(ThreadState { owner: AtomicUsize::new(0), calls }))
-        });
+        let mine = free.unwrap_or_else(|| Box::leak(Box::new(ThreadState::new())));
         mine.owner.store(thread_pointer(), Ordering::Release);
         threads.push(mine);
         CURRENT.set(Some(mine));
         mine
     });
-    // SAFETY: this thread has the state, and holds the GIL. What was in it is of an earlier session, which was collected.
+    let mine = own_state(is_parallel)?;
+    // SAFETY: this thread has the state, and holds the GIL or its turn. What was in it is of an earlier session, which was
+    // collected.
     unsafe { *mine.calls() = calls };
-    LAST.store(from_ref(mine).cast_mut(), Ordering::Relaxed);
-    mine.calls()
+    if !is_parallel {
+        LAST.store(from_ref(mine.state).cast_mut(), Ordering::Relaxed);
+    }
+    Some(mine)
 }

@@ -1,10 +1,11 @@
 //! The tracer: starts and stops events on all threads, and adds up what the threads saw.
 //!
-//! All events come with the GIL held, which is what orders them against starting and stopping. A thread that ends gives
-//! its sums over without the GIL, under a lock that nobody holds while running Python code.
+//! All events come with the GIL held, which is what orders them against starting and stopping; without a GIL it is the turns
+//! of `threads`. A thread that ends gives its sums over without the GIL, under a lock that nobody holds while running
+//! Python code.
 
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
 
 use hashbrown::HashMap;
@@ -13,10 +14,13 @@ use crate::calls::CallsError;
 use crate::calls::events::WANTS_SITES;
 use crate::calls::functions::{Functions, Kind};
 use crate::calls::thread::{CallSpan, FunctionId, Key, Sums, ThreadCalls};
-use crate::calls::threads::{ACTIVE, ENDS_IN_CHILDREN, PREPARED, THREADS, in_child, own_calls};
+use crate::calls::threads::{
+    ACTIVE, ENDS_IN_CHILDREN, IDLE, PHASE, PREPARED, RUNNING, STARTING, STOPPING, THREADS, in_child, is_own,
+    own_calls,
+};
 use crate::calls::{monitoring, set_profile};
 use crate::clock::{self, Calibration, ClockStart, Ticks};
-use crate::interpreter::{Interpreter, Owned, Ptr};
+use crate::interpreter::{Interpreter, Object, Owned, Ptr};
 use crate::locks::lock_unless_forked as lock;
 
 /// What to trace.
@@ -74,7 +78,8 @@ impl Totals {
 /// A timer of the caller's, instead of the clock.
 #[derive(Debug)]
 pub(crate) struct Timer {
-    function: Ptr,
+    /// Our reference; null once it was given back.
+    function: AtomicPtr<Object>,
     /// Seconds of one unit; 0: the timer tells seconds.
     unit: f64,
 }
@@ -95,15 +100,14 @@ pub struct Tracer {
     session: AtomicU64,
 }
 
-// SAFETY: only the timer keeps it from being so, an object of Python. It is used by `now` and `drop`, with the GIL held,
-// which any thread may hold.
-unsafe impl Send for Tracer {}
-// SAFETY: the timer is never changed after `with_timer`, and the GIL orders its uses; all else is atomic or behind locks.
-unsafe impl Sync for Tracer {}
-
 static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
 /// The tracer of the running session.
 static TRACER: Mutex<Option<Arc<Tracer>>> = Mutex::new(None);
+
+/// Whether this thread is the one that takes the session from one phase to another.
+fn move_on(from: u8, to: u8) -> bool {
+    PHASE.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+}
 
 /// The tracer of the running session.
 pub(crate) fn running() -> Option<Arc<Tracer>> {
@@ -137,9 +141,9 @@ impl Tracer {
     /// The GIL is held and `function` is a live object.
     #[must_use]
     pub unsafe fn with_timer(mut self, function: Ptr, unit: f64) -> Self {
-        // SAFETY: the caller holds the GIL and promises that the object is live; the new reference is given back by `drop`.
+        // SAFETY: the caller holds the GIL and promises that the object is live; the new reference is given back by `close`.
         let function = unsafe { self.python.new_reference(function) };
-        self.timer = Some(Timer { function, unit });
+        self.timer = Some(Timer { function: AtomicPtr::new(function), unit });
         self
     }
 
@@ -164,14 +168,25 @@ impl Tracer {
         session != 0 && session == ACTIVE.load(Ordering::Acquire)
     }
 
+    /// Whether this is the session that this tracer traces.
+    pub(crate) fn is_session(&self, session: u64) -> bool {
+        self.session.load(Ordering::Acquire) == session
+    }
+
     /// Begins on all threads. The GIL is held.
     ///
     /// # Errors
     /// When calls are traced already, by this or another tool, or the interpreter refuses.
     pub fn start(self: &Arc<Self>, options: Options) -> Result<(), CallsError> {
-        if ACTIVE.load(Ordering::Acquire) != 0 {
+        if !move_on(IDLE, STARTING) {
             return Err(CallsError::AlreadyTracing);
         }
+        let started = self.start_session(options);
+        PHASE.store(if started.is_ok() { RUNNING } else { IDLE }, Ordering::Release);
+        started
+    }
+
+    fn start_session(self: &Arc<Self>, options: Options) -> Result<(), CallsError> {
         let session = NEXT_SESSION.fetch_add(1, Ordering::Relaxed);
         if let Some(mut kept) = lock(&self.options) {
             *kept = options;
@@ -214,7 +229,7 @@ impl Tracer {
 
     /// Ends on all threads; functions that still run end now. Does nothing when it does not run. The GIL is held.
     pub fn stop(&self) {
-        if !self.is_running() {
+        if !self.is_running() || !move_on(RUNNING, STOPPING) {
             return;
         }
         let now = self.now();
@@ -226,23 +241,25 @@ impl Tracer {
                 set_profile::stop(self.python);
             }
         }
-        self.collect(now);
+        // No event begins from here on; those that are under way end before their thread is collected.
         ACTIVE.store(0, Ordering::Release);
+        self.collect(now);
         if let (Some(clock), Some(mut calibration)) = (lock(&self.clock), lock(&self.calibration)) {
             *calibration = clock.as_ref().map(ClockStart::finish);
         }
         self.forget();
+        PHASE.store(IDLE, Ordering::Release);
     }
 
     fn collect(&self, now: Ticks) {
         let session = self.session.load(Ordering::Acquire);
         // In a forked child the other threads are gone, and what they did is the parent's.
         let forked = self.process.load(Ordering::Relaxed) != u64::from(std::process::id());
-        let mine = own_calls();
         let (Some(threads), Some(mut totals)) = (lock(&THREADS), lock(&self.totals)) else { return };
-        for thread in threads.iter().filter(|thread| !forked || thread.calls() == mine) {
-            // SAFETY: the GIL and the lock are both held: the thread uses its calls with the GIL only, and leaves the list
-            // under the lock before it ends.
+        for thread in threads.iter().filter(|thread| !forked || is_own(thread)) {
+            let Some(_turn) = thread.turn() else { continue };
+            // SAFETY: the GIL and the lock are both held: the thread uses its calls with the GIL only, or where there is none
+            // in its turns, and leaves the list under the lock before it ends.
             let calls = unsafe { &mut *thread.calls() };
             if calls.session == session {
                 totals.take(calls, now);
@@ -284,14 +301,18 @@ impl Tracer {
         // find the calls of this thread busy and leave them alone; no reference to them is held meanwhile.
         unsafe {
             self.python.aside(|| {
-                let mine = own_calls();
-                let was_busy = !mine.is_null() && (*mine).set_busy(true);
-                let value = Owned::new(self.python, (self.python.call_object)(timer.function, null_mut()));
+                let function = timer.function.load(Ordering::Acquire);
+                if function.is_null() {
+                    return Ticks(0);
+                }
+                let set_busy = |busy| {
+                    own_calls(self.python.is_parallel).is_some_and(|mine| (*mine.calls()).set_busy(busy))
+                };
+                let was_busy = set_busy(true);
+                let value = Owned::new(self.python, (self.python.call_object)(function, null_mut()));
                 let number = value.map_or(0.0, |value| (self.python.as_double)(value.0));
                 (self.python.clear_error)();
-                if !mine.is_null() {
-                    (*mine).set_busy(was_busy);
-                }
+                set_busy(was_busy);
                 let seconds = if timer.unit > 0.0 { number * timer.unit } else { number };
                 Ticks((seconds * 1e9) as i64 as u64)
             })
@@ -306,9 +327,10 @@ impl Tracer {
         if let Some(mut totals) = lock(&self.totals) {
             *totals = Totals::default();
         }
-        if let Some(mut functions) = lock(&self.functions) {
-            // SAFETY: the GIL is held, which `clear` demands of its caller.
-            unsafe { functions.clear(self.python) };
+        let objects = lock(&self.functions).map(|mut functions| functions.take_objects());
+        for object in objects.unwrap_or_default() {
+            // SAFETY: the GIL is held, which `clear` demands of its caller; the registry had one reference to each.
+            unsafe { (self.python.dec_ref)(object) };
         }
     }
 
@@ -326,6 +348,10 @@ impl Tracer {
             let (mut position, mut ident, mut frame) = (0, null_mut(), null_mut());
             while (python.next_pair)(frames.0, &raw mut position, &raw mut ident, &raw mut frame) != 0 {
                 let ident = (python.as_long)(ident) as u64;
+                // Frames of threads that run meanwhile cannot be followed: those threads begin with their next call.
+                if python.is_parallel && ident != libc::pthread_self() as u64 {
+                    continue;
+                }
                 let mut chain = Vec::new();
                 let mut next = Owned::new(python, python.new_reference(frame));
                 while let Some(here) = next {
@@ -352,12 +378,16 @@ impl Tracer {
     }
 }
 
-impl Drop for Tracer {
-    fn drop(&mut self) {
-        // Only with the GIL can references be given back; who drops a tracer elsewhere has cleared it before.
-        if let Some(timer) = &self.timer {
-            // SAFETY: tracers with a timer belong to a Python object, which is dropped with the GIL held.
-            unsafe { (self.python.dec_ref)(timer.function) };
+impl Tracer {
+    /// Ends, forgets everything and gives the timer back: the tracer is not used any more. Threads that end may still hold it,
+    /// and let it go without the GIL. The GIL is held.
+    pub fn close(&self) {
+        self.stop();
+        self.clear();
+        let timer = self.timer.as_ref().map(|timer| timer.function.swap(null_mut(), Ordering::AcqRel));
+        if let Some(function) = timer.filter(|function| !function.is_null()) {
+            // SAFETY: the GIL is held, which `close` demands of its caller, and the reference was ours.
+            unsafe { (self.python.dec_ref)(function) };
         }
     }
 }

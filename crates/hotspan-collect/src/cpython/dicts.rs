@@ -9,8 +9,7 @@ const MOST_ENTRIES: usize = 1 << 15;
 const MANAGED_DICT: u64 = 1 << 4;
 /// A type's flag: instances keep their values right behind themselves (3.13 and newer).
 const INLINE_VALUES: u64 = 1 << 2;
-/// Fields of types that are at the same offset in all versions.
-const TYPE_BASIC_SIZE: usize = 32;
+/// Where a type says where instances have their dict, to 3.10.
 const TYPE_DICT_OFFSET: usize = 288;
 
 impl<M: Memory> Objects<'_, M> {
@@ -72,8 +71,7 @@ impl<M: Memory> Objects<'_, M> {
         let flags = memory.word(kind.field(offsets.type_flags))?;
         // The keys are shared by all instances and lie with the type.
         let in_values = |values: Address| -> Result<Option<Address>, M::Error> {
-            let shared_keys = if offsets.minor == 11 { 872 } else { 880 };
-            let entries = self.dict_keys(memory.pointer(kind.plus(shared_keys))?)?;
+            let entries = self.dict_keys(memory.pointer(kind.field(offsets.type_shared_keys))?)?;
             let Some(index) = entries.iter().position(|&(key, _)| self.is_text(key, name)) else {
                 return Ok(None);
             };
@@ -87,16 +85,19 @@ impl<M: Memory> Objects<'_, M> {
         if flags & MANAGED_DICT == 0 {
             return Ok(None);
         }
-        let before = memory.bytes(Address(object.0.wrapping_sub(32)), 32)?;
-        let (values, dict) = (Address(word_at(&before, 0)), Address(word_at(&before, 8)));
+        let dict_at = Address(object.0.wrapping_sub(offsets.dict_before));
+        let dict = memory.pointer(dict_at)?;
         match offsets.minor {
-            11 if !values.is_null() => in_values(values),
+            11 => {
+                let values = memory.pointer(Address(dict_at.0.wrapping_sub(8)))?;
+                if values.is_null() { self.dict_entry(dict, name) } else { in_values(values) }
+            }
             // Values are marked by an address one below their own.
             12 if dict.0 & 1 == 1 => in_values(dict.plus(1)),
-            11 | 12 => self.dict_entry(dict, name),
+            12 => self.dict_entry(dict, name),
             _ if !dict.is_null() => self.dict_entry(dict, name),
             _ if flags & INLINE_VALUES != 0 => {
-                let size = memory.word(kind.field(TYPE_BASIC_SIZE))?;
+                let size = memory.word(kind.field(offsets.type_basic_size))?;
                 in_values(object.plus(size).plus(8))
             }
             _ => Ok(None),

@@ -68,10 +68,12 @@ pub(crate) fn walk<M: Memory>(
             return Err(memory.malformed("a pointer to a frame"));
         }
         memory.read(frame, bytes)?;
-        if !visit(RawFrame::decode(offsets, frame, bytes)) {
+        let decoded = RawFrame::decode(offsets, frame, bytes);
+        let previous = Address(word_at(bytes, offsets.frame_previous));
+        let is_base = offsets.has_base_frame && previous.is_null() && decoded.code.is_null();
+        if is_base || !visit(decoded) {
             return Ok(());
         }
-        let previous = Address(word_at(bytes, offsets.frame_previous));
         if previous == frame {
             break;
         }

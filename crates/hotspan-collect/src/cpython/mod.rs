@@ -17,8 +17,8 @@ mod objects;
 mod offsets;
 mod thread_names;
 
-pub(crate) use code::CodeCache;
 pub use code::Function;
+pub(crate) use code::{CodeCache, MOST_COPIES};
 pub(crate) use frames::{RawFrame, walk};
 pub use memory::Address;
 pub(crate) use memory::{Memory, word_at};

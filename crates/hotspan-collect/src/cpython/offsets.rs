@@ -33,10 +33,9 @@ pub(crate) enum EntryRule {
 pub(crate) enum Gil {
     /// The runtime points at the thread that runs.
     Runtime(usize),
-    /// The interpreter points at its lock, which has who held it last and whether it is held.
-    Interpreter { lock: usize, holder: usize, locked: usize },
-    /// There is no such lock.
-    None,
+    /// The interpreter points at its lock, which has who held it last and whether it is held. A free-threaded build has the
+    /// lock too, and a field in it says whether it is used.
+    Interpreter { lock: usize, holder: usize, locked: usize, used: Option<usize> },
 }
 
 /// Offsets in bytes, and what else differs from version to version.
@@ -63,6 +62,8 @@ pub(crate) struct Offsets {
     pub(crate) frame_instruction: usize,
     pub(crate) frame_entry: EntryRule,
     pub(crate) frame_locals: usize,
+    /// The outermost frame of a thread stands for no call of the interpreter (3.15 and later).
+    pub(crate) has_base_frame: bool,
 
     pub(crate) code_file: usize,
     /// The name, with the class where code objects have it.
@@ -72,11 +73,18 @@ pub(crate) struct Offsets {
     pub(crate) code_local_names: usize,
     /// Where the instructions begin, from 3.11 on.
     pub(crate) code_instructions: usize,
+    /// The pointer to the table of copies of the instructions, of which each thread of a free-threaded build has its own.
+    pub(crate) code_copies: Option<usize>,
     pub(crate) line_table: LineTable,
 
     pub(crate) object_type: usize,
     pub(crate) type_name: usize,
     pub(crate) type_flags: usize,
+    pub(crate) type_basic_size: usize,
+    /// The names of attributes that instances share, from 3.11 on.
+    pub(crate) type_shared_keys: usize,
+    /// How far before an instance the pointer to its dict lies, from 3.11 on.
+    pub(crate) dict_before: u64,
     pub(crate) text_length: usize,
     pub(crate) text_state: usize,
     /// Where the characters of an ASCII text begin.
@@ -111,16 +119,21 @@ const PYTHON_3_9: Offsets = Offsets {
     frame_instruction: 104,
     frame_entry: EntryRule::Always,
     frame_locals: 360,
+    has_base_frame: false,
     code_file: 104,
     code_name: 112,
     code_line_table: 120,
     code_first_line: 40,
     code_local_names: 72,
     code_instructions: 0,
+    code_copies: None,
     line_table: LineTable::Lnotab,
     object_type: 8,
     type_name: 24,
     type_flags: 168,
+    type_basic_size: 32,
+    type_shared_keys: 0,
+    dict_before: 0,
     text_length: 16,
     text_state: 32,
     text_ascii: 48,
@@ -169,6 +182,8 @@ pub(crate) const PYTHON_3_11: Offsets = Offsets {
     code_local_names: 96,
     code_instructions: 184,
     line_table: LineTable::Locations,
+    type_shared_keys: 872,
+    dict_before: 24,
     ..PYTHON_3_10
 };
 
@@ -176,7 +191,7 @@ const PYTHON_3_12: Offsets = Offsets {
     minor: 12,
     interpreter_threads: 72,
     interpreter_modules: 944,
-    gil: Gil::Interpreter { lock: 384, holder: 8, locked: 16 },
+    gil: Gil::Interpreter { lock: 384, holder: 8, locked: 16, used: None },
     c_frame: Some(0),
     thread_ident: 136,
     thread_number: Some(144),
@@ -185,6 +200,7 @@ const PYTHON_3_12: Offsets = Offsets {
     frame_entry: EntryRule::Owner(70),
     code_first_line: 68,
     code_instructions: 192,
+    type_shared_keys: 880,
     text_ascii: 40,
     text_other: 56,
     ..PYTHON_3_11
@@ -225,20 +241,19 @@ impl Offsets {
 
     /// How many bytes of a code object have to be read.
     pub(crate) fn code_length(&self) -> usize {
-        self.code_file.max(self.code_name).max(self.code_line_table).max(self.code_first_line) + 8
+        let copies = self.code_copies.unwrap_or(0);
+        let names = self.code_file.max(self.code_name);
+        names.max(self.code_line_table).max(self.code_first_line).max(copies) + 8
     }
 
-    /// How far the instruction of a frame lies from the first one of its code, in bytes. Before its first instruction a
-    /// function is at its beginning.
-    pub(crate) fn instruction_offset(&self, code: Address, instruction: u64) -> u32 {
+    /// How far the instruction of a frame lies from the first one of its code, in bytes, when the instructions begin at
+    /// `start`. Before its first instruction a function is at its beginning.
+    pub(crate) fn instruction_offset(&self, start: Address, instruction: u64) -> u32 {
         let number = (instruction as u32).cast_signed().max(0).cast_unsigned();
         match self.line_table {
             LineTable::Lnotab => number,
             LineTable::Pairs => number * 2,
-            LineTable::Locations => {
-                let offset = instruction.wrapping_sub(code.field(self.code_instructions).0);
-                u32::try_from(offset).unwrap_or(0)
-            }
+            LineTable::Locations => u32::try_from(instruction.wrapping_sub(start.0)).unwrap_or(0),
         }
     }
 }

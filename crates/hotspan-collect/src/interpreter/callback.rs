@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use crate::interpreter::{Interpreter, Object, Owned, Ptr};
+use crate::interpreter::{Interpreter, Owned, Ptr};
 
 /// A `vectorcallfunc`.
 pub(crate) type VectorFunction = unsafe extern "C" fn(Ptr, *const Ptr, usize, Ptr) -> Ptr;
@@ -33,13 +33,6 @@ pub(crate) struct TypeSpecification {
     slots: *mut TypeSlot,
 }
 
-/// An object that the interpreter calls through a pointer of its own, without the steps around a C function.
-#[repr(C)]
-struct Callback {
-    object: Object,
-    vectorcall: VectorFunction,
-}
-
 const TYPE_DEFAULT: std::ffi::c_uint = 1 << 18;
 const TYPE_HAS_VECTORCALL: std::ffi::c_uint = 1 << 11;
 const SLOT_MEMBERS: c_int = 72;
@@ -48,7 +41,7 @@ const MEMBER_SIZE: c_int = 19;
 const READ_ONLY: c_int = 1;
 
 impl Interpreter {
-    /// An object that calls `function`. Python 3.12 or newer, where types outside of the interpreter may do so.
+    /// An object that calls `function` through a pointer of its own, which follows its header. Python 3.12 or newer, where types outside of the interpreter may do so.
     ///
     /// # Safety
     /// The GIL is held.
@@ -57,7 +50,7 @@ impl Interpreter {
             MemberDefinition {
                 name: c"__vectorcalloffset__".as_ptr(),
                 kind: MEMBER_SIZE,
-                offset: std::mem::offset_of!(Callback, vectorcall) as isize,
+                offset: self.header as isize,
                 flags: READ_ONLY,
                 doc: std::ptr::null(),
             },
@@ -70,7 +63,7 @@ impl Interpreter {
         ];
         let mut specification = TypeSpecification {
             name: c"hotspan.Callback".as_ptr(),
-            size: size_of::<Callback>() as c_int,
+            size: (self.header + size_of::<VectorFunction>()) as c_int,
             item_size: 0,
             flags: TYPE_DEFAULT | TYPE_HAS_VECTORCALL,
             slots: slots.as_mut_ptr(),
@@ -79,7 +72,7 @@ impl Interpreter {
         unsafe {
             let kind = Owned::new(self, (self.type_from)(&raw mut specification))?;
             let object = Owned::new(self, (self.allocate)(kind.0, 0))?;
-            (&raw mut (*object.0.cast::<Callback>()).vectorcall).write(function);
+            object.0.byte_add(self.header).cast::<VectorFunction>().write(function);
             Some(object)
         }
     }

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_void};
 
 use crate::cpython::{PYTHON_3_10, PYTHON_3_11};
-use crate::interpreter::{Interpreter, MethodDefinition, Object, Owned, Ptr, type_of};
+use crate::interpreter::{Interpreter, MethodDefinition, Owned, Ptr};
 
 /// Where a frame object has its code; only where the test of it succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,16 +31,16 @@ impl CodeAt {
 }
 
 impl Interpreter {
-    /// All headers since 3.0 put the pointer to the definition after the two words of every object. That is tried on
+    /// All versions since 3.0 put the pointer to the definition after the header of the object. That is tried on
     /// functions whose C function and name are found otherwise, and not used when it does not hold.
     pub(super) unsafe fn find_definition(&self) -> Option<usize> {
-        let at = size_of::<Object>();
+        let at = self.header;
         // SAFETY: the GIL is held; all objects read are live and larger than the word read.
         unsafe {
             let builtins = Owned::new(self, (self.import)(c"builtins".as_ptr()))?;
             for name in [c"len", c"print", c"isinstance", c"compile"] {
                 let function = builtins.attribute(name)?;
-                if type_of(function.0) != self.function_type {
+                if self.type_of(function.0) != self.function_type {
                     return None;
                 }
                 let definition = function.0.byte_add(at).cast::<*const MethodDefinition>().read();
@@ -64,7 +64,7 @@ impl Interpreter {
         let code_at = match self.minor_version() {
             10 => CodeAt::Frame(PYTHON_3_10.frame_code),
             // The interpreter's frame comes after the frame object of the caller.
-            11 => CodeAt::Inner(size_of::<Object>() + size_of::<Ptr>(), PYTHON_3_11.frame_code),
+            11 => CodeAt::Inner(self.header + size_of::<Ptr>(), PYTHON_3_11.frame_code),
             _ => return None,
         };
         // SAFETY: the GIL is held; the frame is live, and larger than what is read of it in these versions.

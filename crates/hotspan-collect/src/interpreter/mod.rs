@@ -1,6 +1,9 @@
 //! The interpreter's C functions, looked up at run time: one build serves CPython 3.10 and newer, and code that has no
-//! interpreter (the tests of this crate) still links. Nothing here reads inside an object, but for the two
-//! words at the beginning of each, which the stable ABI fixes, and what [`fields`] has tested.
+//! interpreter (the tests of this crate) still links. Nothing here reads inside an object, but for its type,
+//! and what [`fields`] has tested.
+//!
+//! "The GIL is held" stands here and in what uses this for "this thread is attached to the interpreter". In a free-threaded
+//! build other threads are so at the same time: what relies on more than being attached asks [`Interpreter::is_parallel`].
 
 mod callback;
 mod fields;
@@ -13,12 +16,11 @@ use callback::TypeSpecification;
 pub(crate) use callback::VectorFunction;
 use fields::CodeAt;
 
-/// `PyObject`, as far as the stable ABI says.
+/// `PyObject`: what is in it differs between builds with a lock and those without.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Object {
-    references: isize,
-    kind: *mut Object,
+    opaque: [u8; 0],
 }
 
 /// A borrowed or owned `PyObject *`; each function says which.
@@ -57,6 +59,10 @@ macro_rules! interpreter {
             $(pub(crate) $name: $type,)*
             $(pub(crate) $maybe: Option<$maybe_type>,)*
             $(pub(crate) $data: Ptr,)*
+            /// Whether threads run Python code at the same time: a free-threaded build, whether it uses a lock now or not.
+            pub(crate) is_parallel: bool,
+            /// How many bytes of an object come before what its type adds. The last word of them is the type.
+            header: usize,
             /// Where in a C function object the pointer to its definition is; `None` where the test of it failed.
             definition_at: Option<usize>,
             code_at: Option<CodeAt>,
@@ -70,6 +76,8 @@ macro_rules! interpreter {
                     // SAFETY: a symbol that is there has this type in every version that has it.
                     $($maybe: symbol($maybe_symbol).map(|found| unsafe { std::mem::transmute::<*mut c_void, $maybe_type>(found) }),)*
                     $($data: symbol($data_symbol)?.cast(),)*
+                    is_parallel: false,
+                    header: HEADER,
                     definition_at: None,
                     code_at: None,
                 })
@@ -127,6 +135,7 @@ interpreter! {
         python_function_type: c"PyFunction_Type";
         module_type: c"PyModule_Type";
         text_type: c"PyUnicode_Type";
+        type_type: c"PyType_Type";
     }
 }
 
@@ -148,37 +157,58 @@ pub(crate) fn symbol(name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// The type of an object.
-///
-/// # Safety
-/// `object` is a live object.
-#[inline]
-pub(crate) unsafe fn type_of(object: Ptr) -> Ptr {
-    // SAFETY: the caller says so; the stable ABI fixes these two words.
-    unsafe { (*object).kind }
-}
+/// The header of an object: a count of references and the type; in a free-threaded build the thread that owns it, flags, a
+/// lock and a second count too.
+const HEADER: usize = 16;
+const PARALLEL_HEADER: usize = 32;
 
 impl Interpreter {
     /// The interpreter of this process; `None` when there is none. The GIL is held.
     pub(crate) fn get() -> Option<&'static Self> {
         static FOUND: OnceLock<Option<Interpreter>> = OnceLock::new();
-        FOUND
-            .get_or_init(|| {
-                let mut found = Self::look_up()?;
-                // SAFETY: the caller holds the GIL, as everyone who gets here from Python does.
-                unsafe {
-                    found.definition_at = found.find_definition();
-                    found.code_at = found.find_code();
-                }
-                Some(found)
-            })
-            .as_ref()
+        if let Some(found) = FOUND.get() {
+            return found.as_ref();
+        }
+        // Threads may find it at the same time: none waits for another that is in the interpreter.
+        let found = Self::find();
+        FOUND.get_or_init(|| found).as_ref()
+    }
+
+    #[cold]
+    fn find() -> Option<Self> {
+        let mut found = Self::look_up()?;
+        found.is_parallel = found.version_text().contains("free-threading");
+        found.header = if found.is_parallel { PARALLEL_HEADER } else { HEADER };
+        // SAFETY: types are objects, larger than both headers.
+        if unsafe { found.type_of(found.text_type) } != found.type_type {
+            return None;
+        }
+        // SAFETY: the caller holds the GIL, as everyone who gets here from Python does.
+        unsafe {
+            found.definition_at = found.find_definition();
+            found.code_at = found.find_code();
+        }
+        Some(found)
+    }
+
+    /// The type of an object.
+    ///
+    /// # Safety
+    /// `object` is a live object.
+    #[inline]
+    pub(crate) unsafe fn type_of(&self, object: Ptr) -> Ptr {
+        // SAFETY: the caller says so; the type is the last word of the header.
+        unsafe { object.byte_add(self.header - size_of::<Ptr>()).cast::<Ptr>().read() }
+    }
+
+    fn version_text(&self) -> std::borrow::Cow<'static, str> {
+        // SAFETY: a constant text.
+        unsafe { CStr::from_ptr((self.version)()) }.to_string_lossy()
     }
 
     /// Minor version of Python 3; 0 for what is not Python 3.
     pub(crate) fn minor_version(&self) -> u32 {
-        // SAFETY: a constant text.
-        let text = unsafe { CStr::from_ptr((self.version)()) }.to_string_lossy();
+        let text = self.version_text();
         let minor = text.strip_prefix("3.").and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
         minor.and_then(|minor| minor.parse().ok()).unwrap_or(0)
     }
@@ -190,7 +220,7 @@ impl Interpreter {
     #[inline]
     pub(crate) unsafe fn is_c_function(&self, object: Ptr) -> bool {
         // SAFETY: the caller says so.
-        let kind = unsafe { type_of(object) };
+        let kind = unsafe { self.type_of(object) };
         kind == self.function_type || kind == self.method_type
     }
 
@@ -200,7 +230,7 @@ impl Interpreter {
     /// `object` is a live object.
     pub(crate) unsafe fn is_python_function(&self, object: Ptr) -> bool {
         // SAFETY: the caller says so.
-        unsafe { type_of(object) == self.python_function_type }
+        unsafe { self.type_of(object) == self.python_function_type }
     }
 
     /// Calls `function` with these arguments, whose references pass to the call.
@@ -236,7 +266,7 @@ impl Interpreter {
         let mut size = 0;
         // SAFETY: fails with an error set when the object is no text.
         unsafe {
-            if type_of(object) != self.text_type {
+            if self.type_of(object) != self.text_type {
                 return None;
             }
             let start = (self.text_and_size)(object, &raw mut size);
@@ -266,7 +296,13 @@ impl Interpreter {
 }
 
 /// A reference that is given back. Lives and dies with the GIL held.
-pub(crate) struct Owned(pub(crate) Ptr, &'static Interpreter);
+pub struct Owned(pub(crate) Ptr, &'static Interpreter);
+
+impl std::fmt::Debug for Owned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Owned").field(&self.0).finish()
+    }
+}
 
 impl Owned {
     /// Takes over a reference; `None` and no error set when there is none.
@@ -291,6 +327,12 @@ impl Owned {
     pub(crate) unsafe fn attribute(&self, name: &CStr) -> Option<Self> {
         // SAFETY: the object is live as long as `self`.
         unsafe { Self::new(self.1, (self.1.get_attribute)(self.0, name.as_ptr())) }
+    }
+
+    /// The object, borrowed.
+    #[must_use]
+    pub fn as_ptr(&self) -> Ptr {
+        self.0
     }
 
     /// Hands the reference to someone who gives it back.

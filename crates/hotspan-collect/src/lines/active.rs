@@ -5,20 +5,20 @@
 //! it, counted once. A generator or coroutine is in the list while it runs, not while it waits.
 
 use std::cell::UnsafeCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::quiet::quiet_ticks;
 use super::recorder::Measure;
 use super::resident::{last_resident_bytes, resident_bytes};
 use super::tables::{REGISTRY, Registry, Watched};
 use crate::clock;
-use crate::interpreter::Object;
+use crate::interpreter::{Interpreter, Object};
 
 struct Active {
     code: *mut Object,
     /// Null where the interpreter does not tell.
     frame: *mut Object,
-    watched: Rc<Watched>,
+    watched: Arc<Watched>,
     /// The line the frame is on.
     line: u32,
     /// Since when, for the purpose of counting time.
@@ -37,16 +37,6 @@ struct Frames {
     epoch: u64,
 }
 
-impl Drop for Frames {
-    fn drop(&mut self) {
-        // A thread ends without the GIL, under which alone tables may be let go: frames it was in when recording stopped
-        // are left behind, a few bytes each.
-        if !self.list.is_empty() {
-            std::mem::forget(std::mem::take(&mut self.list));
-        }
-    }
-}
-
 thread_local! {
     static FRAMES: UnsafeCell<Frames> = const { UnsafeCell::new(Frames { list: Vec::new(), epoch: 0 }) };
 }
@@ -60,31 +50,49 @@ pub(crate) enum Entry {
     Resume(u32),
 }
 
+/// Whether threads run Python code side by side.
+#[inline]
+fn is_parallel() -> bool {
+    Interpreter::get().is_some_and(|python| python.is_parallel)
+}
+
 /// Runs `act` with the frames of this thread, which forget what an earlier recording left.
 ///
 /// # Safety
 /// The GIL is held.
 #[inline]
 unsafe fn with_frames(act: impl FnOnce(&mut Frames, &Registry)) {
-    // SAFETY: the caller holds the GIL; nothing in here calls Python, so there is no second reference.
-    let Some(registry) = (unsafe { REGISTRY.get() }) else { return };
-    // A thread that is ending has no frames any more.
-    let _ = FRAMES.try_with(|frames| {
-        // SAFETY: only this thread has them, and callbacks do not nest: they call no Python.
-        let frames = unsafe { &mut *frames.get() };
-        if frames.epoch != registry.epoch {
-            frames.clear();
-            frames.epoch = registry.epoch;
-        }
-        act(frames, registry);
-    });
+    let act = |registry: &Registry| {
+        // A thread that is ending has no frames any more.
+        let _ = FRAMES.try_with(|frames| {
+            // SAFETY: only this thread has them, and callbacks do not nest: they call no Python.
+            let frames = unsafe { &mut *frames.get() };
+            if frames.epoch != registry.epoch {
+                frames.clear();
+                frames.epoch = registry.epoch;
+            }
+            act(frames, registry);
+        });
+    };
+    // SAFETY: the caller's promise; nothing in here calls Python.
+    unsafe { with_registry(act) };
+}
+
+/// Runs `act` with what is watched, when anything is.
+///
+/// # Safety
+/// The GIL is held; `act` calls no Python.
+#[inline]
+unsafe fn with_registry<T>(act: impl FnOnce(&Registry) -> T) -> Option<T> {
+    let is_parallel = Interpreter::get()?.is_parallel;
+    // SAFETY: the caller's promise.
+    unsafe { REGISTRY.read(is_parallel, |registry| registry.as_ref().map(act)) }.flatten()
 }
 
 impl Frames {
     fn clear(&mut self) {
         for active in self.list.drain(..) {
-            let running = &active.watched.running;
-            running.set(running.get().saturating_sub(1));
+            active.watched.running.add(-1, is_parallel());
         }
     }
 
@@ -97,7 +105,14 @@ impl Frames {
     }
 
     #[cold]
-    fn push(&mut self, code: *mut Object, frame: *mut Object, watched: &Rc<Watched>, entry: Entry, now: u64) {
+    fn push(
+        &mut self,
+        code: *mut Object,
+        frame: *mut Object,
+        watched: &Arc<Watched>,
+        entry: Entry,
+        now: u64,
+    ) {
         if watched.running.get() > 0
             && let Some(outer) =
                 self.list.iter_mut().rev().find(|active| active.code == code && !active.paused)
@@ -105,7 +120,7 @@ impl Frames {
             outer.settle(now);
             outer.paused = true;
         }
-        watched.running.set(watched.running.get() + 1);
+        watched.running.add(1, is_parallel());
         let (line, timed) = match entry {
             Entry::Start => (watched.first_line, false),
             Entry::Resume(line) => (line, true),
@@ -113,7 +128,7 @@ impl Frames {
         self.list.push(Active {
             code,
             frame,
-            watched: Rc::clone(watched),
+            watched: Arc::clone(watched),
             line,
             start: now,
             timed,
@@ -221,9 +236,8 @@ pub(crate) unsafe fn leave(code: *mut Object, frame: *mut Object) {
             let mut active = frames.list.remove(index);
             active.settle(now);
             active.measure_memory(now);
-            let running = &active.watched.running;
-            running.set(running.get().saturating_sub(1));
-            if running.get() > 0
+            active.watched.running.add(-1, is_parallel());
+            if active.watched.running.get() > 0
                 && let Some(outer) = frames.list[..index].iter_mut().rev().find(|outer| outer.code == code)
             {
                 outer.paused = false;
@@ -248,7 +262,7 @@ pub(crate) unsafe fn forget_thread() {
 /// The GIL is held.
 pub(crate) unsafe fn is_watched(code: *mut Object) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { REGISTRY.get() }.as_ref().is_some_and(|registry| registry.find(code).is_some())
+    unsafe { with_registry(|registry| registry.find(code).is_some()) }.unwrap_or(false)
 }
 
 /// The line a watched code object begins at.
@@ -257,5 +271,5 @@ pub(crate) unsafe fn is_watched(code: *mut Object) -> bool {
 /// The GIL is held.
 pub(crate) unsafe fn first_line(code: *mut Object) -> Option<u32> {
     // SAFETY: the caller's promise.
-    unsafe { REGISTRY.get() }.as_ref()?.find(code).map(|watched| watched.first_line)
+    unsafe { with_registry(|registry| registry.find(code).map(|watched| watched.first_line)) }.flatten()
 }

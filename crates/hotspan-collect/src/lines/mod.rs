@@ -7,13 +7,15 @@
 //!
 //! Python's own types are handled as opaque pointers through functions that [`python`] finds at run time, so that one build
 //! runs on every version and this crate links without Python. Asking the interpreter to call us is left to the Python
-//! module. Everything here happens with the GIL held: that is what makes the shared tables safe.
+//! module. Everything here happens with the GIL held, or in a free-threaded build attached to the interpreter:
+//! [`shared`] keeps what all threads look at, and tables are added to so that nothing is lost when threads run side by side.
 
 mod active;
 pub mod monitoring;
 mod quiet;
 mod recorder;
 mod resident;
+mod shared;
 mod tables;
 pub mod tracing;
 

@@ -1,8 +1,7 @@
 //! The `LineRecorder`: which functions are watched, when, and what came of it.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 use hotspan_store::{Bytes, Duration, FrameKind, FrameRow, LineRow, TraceBuilder};
@@ -11,6 +10,7 @@ use super::quiet::quiet_ticks;
 use super::tables::{LineTable, REGISTRY, Registry, Row, Switch};
 use crate::clock::{self, ClockStart, Ticks};
 use crate::interpreter::{Interpreter, Object};
+use crate::locks::lock;
 
 /// How many recorders record.
 static ENABLED: AtomicUsize = AtomicUsize::new(0);
@@ -44,11 +44,11 @@ pub struct Function {
     pub statements: Vec<u32>,
 }
 
-/// Records the lines of chosen functions. Lives under the GIL, as all of this module does.
+/// Records the lines of chosen functions.
 #[derive(Debug)]
 pub struct LineRecorder {
-    switch: Rc<Switch>,
-    functions: RefCell<Vec<(Function, Rc<LineTable>)>>,
+    switch: Arc<Switch>,
+    functions: Mutex<Vec<(Function, Arc<LineTable>)>>,
     started: ClockStart,
 }
 
@@ -60,8 +60,13 @@ impl LineRecorder {
             // Measured now, so that it is not in the middle of the program.
             quiet_ticks();
         }
-        let switch = Rc::new(Switch { measure, on: Cell::new(false), since: Cell::new(0) });
-        Self { switch, functions: RefCell::default(), started: ClockStart::measure() }
+        let switch = Arc::new(Switch {
+            measure,
+            is_parallel: Interpreter::get().is_some_and(|python| python.is_parallel),
+            on: AtomicBool::new(false),
+            since: AtomicU64::new(0),
+        });
+        Self { switch, functions: Mutex::default(), started: ClockStart::measure() }
     }
 
     /// Watches a function: its own code object, and others whose lines count as its own; each with its first line.
@@ -71,30 +76,34 @@ impl LineRecorder {
     pub unsafe fn add(&self, function: Function, codes: &[(*mut Object, u32)]) {
         let Some(python) = Interpreter::get() else { return };
         let (first, last) = (function.first_line, function.last_line.max(function.first_line));
-        let table = LineTable::new(Rc::clone(&self.switch), first, last, function.statements.clone());
-        let table = Rc::new(table);
-        // SAFETY: the caller's promise; nothing below calls Python while the reference is alive, except to count one.
-        let registry = unsafe { REGISTRY.get() }.get_or_insert_with(Registry::default);
+        let table = LineTable::new(Arc::clone(&self.switch), first, last, function.statements.clone());
+        let table = Arc::new(table);
         for &(code, first_line) in codes {
-            if registry.add(code, first_line, Rc::clone(&table)) {
+            // SAFETY: the caller's promise; what is done with the registry calls no Python.
+            let added = unsafe {
+                REGISTRY.write(python.is_parallel, |registry| {
+                    registry.get_or_insert_with(Registry::default).add(code, first_line, Arc::clone(&table))
+                })
+            };
+            if added == Some(true) {
                 // SAFETY: `code` is alive; it stays so while it is watched.
                 unsafe { (python.inc_ref)(code) };
             }
         }
-        self.functions.borrow_mut().push((function, table));
+        lock(&self.functions).push((function, table));
     }
 
     /// Begins or goes on to record.
     pub fn enable(&self) {
-        self.switch.since.set(clock::now().0);
-        if !self.switch.on.replace(true) {
+        self.switch.since.store(clock::now().0, Ordering::Relaxed);
+        if !self.switch.on.swap(true, Ordering::Relaxed) {
             ENABLED.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Pauses.
     pub fn disable(&self) {
-        if self.switch.on.replace(false) {
+        if self.switch.on.swap(false, Ordering::Relaxed) {
             ENABLED.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -102,7 +111,7 @@ impl LineRecorder {
     /// Whether it records.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
-        self.switch.on.get()
+        self.switch.on.load(Ordering::Relaxed)
     }
 
     /// The interpreter has stopped telling about frames: those that were running are forgotten.
@@ -110,15 +119,19 @@ impl LineRecorder {
     /// # Safety
     /// The GIL is held.
     pub unsafe fn forget_frames(&self) {
-        // SAFETY: the caller's promise.
-        if let Some(registry) = unsafe { REGISTRY.get() } {
-            registry.forget_frames();
-        }
+        // SAFETY: the caller's promise; what is done with the registry calls no Python.
+        unsafe {
+            REGISTRY.write(self.switch.is_parallel, |registry| {
+                if let Some(registry) = registry {
+                    registry.forget_frames();
+                }
+            })
+        };
     }
 
     /// Forgets what was recorded.
     pub fn clear(&self) {
-        for (_, table) in self.functions.borrow().iter() {
+        for (_, table) in lock(&self.functions).iter() {
             table.clear();
         }
     }
@@ -157,7 +170,7 @@ impl LineRecorder {
 
     /// Functions in the order they were added; those of the same name, file and line are one.
     fn merged(&self) -> Vec<(Function, Vec<(u32, Row)>)> {
-        let functions = self.functions.borrow();
+        let functions = lock(&self.functions);
         let mut indices: HashMap<(&str, u32, &str), usize> = HashMap::new();
         let mut merged: Vec<(Function, Vec<(u32, Row)>)> = Vec::new();
         for (function, table) in functions.iter() {
@@ -191,7 +204,12 @@ impl LineRecorder {
     /// The GIL is held.
     pub unsafe fn close(&self) -> Vec<*mut Object> {
         self.disable();
-        // SAFETY: the caller's promise.
-        unsafe { REGISTRY.get() }.as_mut().map(|registry| registry.remove(&self.switch)).unwrap_or_default()
+        // SAFETY: the caller's promise; what is done with the registry calls no Python.
+        let removed = unsafe {
+            REGISTRY.write(self.switch.is_parallel, |registry| {
+                registry.as_mut().map(|registry| registry.remove(&self.switch))
+            })
+        };
+        removed.flatten().unwrap_or_default()
     }
 }

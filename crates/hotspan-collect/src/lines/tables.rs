@@ -1,13 +1,52 @@
 //! What is added up: a row per line of a function, and which functions are watched.
 
-use std::cell::{Cell, UnsafeCell};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 
 use super::recorder::Measure;
+use super::shared::Shared;
 use crate::interpreter::Object;
+
+/// A number that threads add to: one at a time with a GIL, side by side without.
+#[derive(Debug, Default)]
+pub(crate) struct Total(AtomicI64);
+
+impl Total {
+    #[inline]
+    pub(crate) fn get(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, value: i64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Adds, and costs no more than it must.
+    #[inline]
+    pub(crate) fn add(&self, amount: i64, is_parallel: bool) {
+        if is_parallel {
+            self.0.fetch_add(amount, Ordering::Relaxed);
+        } else {
+            self.set(self.get().wrapping_add(amount));
+        }
+    }
+
+    fn raise_to(&self, value: i64) {
+        self.0.fetch_max(value, Ordering::Relaxed);
+    }
+}
+
+/// What was added up on one line.
+#[derive(Debug, Default)]
+struct Totals {
+    hits: Total,
+    ticks: Total,
+    memory: Total,
+    increment: Total,
+}
 
 /// One line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,49 +61,52 @@ pub(crate) struct Row {
 #[derive(Debug)]
 pub(crate) struct Switch {
     pub(crate) measure: Measure,
-    pub(crate) on: Cell<bool>,
+    /// Whether threads run Python code side by side.
+    pub(crate) is_parallel: bool,
+    pub(crate) on: AtomicBool,
     /// Nothing before this moment counts.
-    pub(crate) since: Cell<u64>,
+    pub(crate) since: AtomicU64,
 }
 
 /// The lines of one function, for one recorder.
 #[derive(Debug)]
 pub(crate) struct LineTable {
-    pub(crate) switch: Rc<Switch>,
+    pub(crate) switch: Arc<Switch>,
     /// The line of the first row.
     first: u32,
-    rows: UnsafeCell<Vec<Row>>,
+    rows: Vec<Totals>,
     /// The first line of the statement that a line is part of, by row; empty when lines count as they are.
     statements: Vec<u32>,
-    last_memory: Cell<i64>,
+    last_memory: AtomicI64,
 }
 
 impl LineTable {
-    pub(crate) fn new(switch: Rc<Switch>, first: u32, last: u32, statements: Vec<u32>) -> Self {
+    pub(crate) fn new(switch: Arc<Switch>, first: u32, last: u32, statements: Vec<u32>) -> Self {
         let count = (last.saturating_sub(first) as usize).saturating_add(1);
-        Self {
-            switch,
-            first,
-            rows: UnsafeCell::new(vec![Row::default(); count]),
-            statements,
-            last_memory: Cell::new(0),
-        }
+        let rows = (0..count).map(|_| Totals::default()).collect();
+        Self { switch, first, rows, statements, last_memory: AtomicI64::new(0) }
     }
 
     /// The lines that were executed, in order.
     pub(crate) fn rows(&self) -> Vec<(u32, Row)> {
-        // SAFETY: rows are reached with the GIL held only, and a callback that changes them calls no Python, so that it has
-        // ended when this runs.
-        let rows = unsafe { &*self.rows.get() };
-        let numbered = rows.iter().enumerate().filter(|(_, row)| row.hits > 0);
-        numbered.map(|(index, row)| (self.first + index as u32, *row)).collect()
+        let row = |row: &Totals| Row {
+            hits: row.hits.get(),
+            ticks: row.ticks.get().cast_unsigned(),
+            memory: row.memory.get(),
+            increment: row.increment.get(),
+        };
+        let numbered = self.rows.iter().map(row).enumerate().filter(|(_, row)| row.hits > 0);
+        numbered.map(|(index, row)| (self.first + index as u32, row)).collect()
     }
 
     /// Forgets everything added up so far.
     pub(crate) fn clear(&self) {
-        // SAFETY: the same: no reference to the rows outlives the method that made it.
-        unsafe { &mut *self.rows.get() }.fill(Row::default());
-        self.last_memory.set(0);
+        for row in &self.rows {
+            for total in [&row.hits, &row.ticks, &row.memory, &row.increment] {
+                total.set(0);
+            }
+        }
+        self.last_memory.store(0, Ordering::Relaxed);
     }
 
     #[inline]
@@ -74,20 +116,17 @@ impl LineTable {
     }
 
     #[inline]
-    fn with(&self, line: u32, change: impl FnOnce(&mut Row)) {
-        let index = line.wrapping_sub(self.first) as usize;
-        // SAFETY: the GIL is held and `change` does not call Python, so no one else has the rows.
-        if let Some(row) = unsafe { &mut *self.rows.get() }.get_mut(index) {
-            change(row);
-        }
+    fn row(&self, line: u32) -> Option<&Totals> {
+        self.rows.get(line.wrapping_sub(self.first) as usize)
     }
 
     /// Adds time to the line that was running.
     #[inline]
     pub(crate) fn add_time(&self, line: u32, start: u64, now: u64) {
-        let start = start.max(self.switch.since.get());
-        let line = self.statement(line);
-        self.with(line, |row| row.ticks += now.saturating_sub(start));
+        let start = start.max(self.switch.since.load(Ordering::Relaxed));
+        if let Some(row) = self.row(self.statement(line)) {
+            row.ticks.add(now.saturating_sub(start).cast_signed(), self.switch.is_parallel);
+        }
     }
 
     /// Counts a line that begins, unless it only continues a statement of several lines.
@@ -101,28 +140,31 @@ impl LineTable {
         {
             return;
         }
-        self.with(statement, |row| row.hits += 1);
+        if let Some(row) = self.row(statement) {
+            row.hits.add(1, self.switch.is_parallel);
+        }
     }
 
     /// Adds the growth of the process to the line that has ended.
     pub(crate) fn add_memory(&self, line: u32, memory: i64) {
-        let increment = memory - self.last_memory.replace(memory);
-        self.with(line, |row| {
-            row.hits += 1;
-            row.increment += increment;
-            row.memory = row.memory.max(memory);
-        });
+        let increment = memory - self.last_memory.swap(memory, Ordering::Relaxed);
+        if let Some(row) = self.row(line) {
+            row.hits.add(1, self.switch.is_parallel);
+            row.increment.add(increment, self.switch.is_parallel);
+            row.memory.raise_to(memory);
+        }
     }
 }
 
 /// A watched code object.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    pub(crate) tables: Vec<Rc<LineTable>>,
+    pub(crate) tables: Vec<Arc<LineTable>>,
     /// The line it begins at.
     pub(crate) first_line: u32,
-    /// How many running frames there are of it, on all threads.
-    pub(crate) running: Cell<usize>,
+    /// How many running frames there are of it, on all threads. Those of threads that have ended stay: where it is not 0,
+    /// there may be some.
+    pub(crate) running: Total,
 }
 
 impl Watched {
@@ -135,7 +177,9 @@ impl Watched {
     /// The tables of recorders that record, by what they measure.
     #[inline]
     pub(crate) fn tables_of(&self, measure: Measure) -> impl Iterator<Item = &LineTable> {
-        let wanted = move |table: &&LineTable| table.switch.on.get() && table.switch.measure == measure;
+        let wanted = move |table: &&LineTable| {
+            table.switch.on.load(Ordering::Relaxed) && table.switch.measure == measure
+        };
         self.tables.iter().map(|table| &**table).filter(wanted)
     }
 }
@@ -164,19 +208,19 @@ impl Hasher for AddressHasher {
 /// All watched code objects, by address. Each is kept alive while it is here.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    codes: HashMap<usize, Rc<Watched>, BuildHasherDefault<AddressHasher>>,
+    codes: HashMap<usize, Arc<Watched>, BuildHasherDefault<AddressHasher>>,
     /// Changes when frames were lost from sight, so that threads forget those they remember.
     pub(crate) epoch: u64,
 }
 
 impl Registry {
     #[inline]
-    pub(crate) fn find(&self, code: *mut Object) -> Option<&Rc<Watched>> {
+    pub(crate) fn find(&self, code: *mut Object) -> Option<&Arc<Watched>> {
         self.codes.get(&(code as usize))
     }
 
     /// Adds a table to a code object; true when the code object is new here.
-    pub(crate) fn add(&mut self, code: *mut Object, first_line: u32, table: Rc<LineTable>) -> bool {
+    pub(crate) fn add(&mut self, code: *mut Object, first_line: u32, table: Arc<LineTable>) -> bool {
         let key = code as usize;
         let (mut tables, running, new) = match self.codes.get(&key) {
             Some(earlier) => (earlier.tables.clone(), earlier.running.get(), false),
@@ -185,23 +229,23 @@ impl Registry {
         tables.push(table);
         // Running frames hold the old one until they notice; a new epoch makes them.
         self.epoch += u64::from(!new && running > 0);
-        self.codes.insert(key, Rc::new(Watched { tables, first_line, running: Cell::new(0) }));
+        self.codes.insert(key, Arc::new(Watched { tables, first_line, running: Total::default() }));
         new
     }
 
     /// Removes the tables of a recorder; the code objects nobody watches any more.
-    pub(crate) fn remove(&mut self, switch: &Rc<Switch>) -> Vec<*mut Object> {
+    pub(crate) fn remove(&mut self, switch: &Arc<Switch>) -> Vec<*mut Object> {
         self.epoch += 1;
         let mut unwatched = Vec::new();
         let mut kept = Vec::new();
         for (&code, watched) in &self.codes {
             let rest: Vec<_> =
-                watched.tables.iter().filter(|table| !Rc::ptr_eq(&table.switch, switch)).cloned().collect();
+                watched.tables.iter().filter(|table| !Arc::ptr_eq(&table.switch, switch)).cloned().collect();
             if rest.is_empty() {
                 unwatched.push(code as *mut Object);
             } else {
                 let first_line = watched.first_line;
-                kept.push((code, Rc::new(Watched { tables: rest, first_line, running: Cell::new(0) })));
+                kept.push((code, Arc::new(Watched { tables: rest, first_line, running: Total::default() })));
             }
         }
         self.codes = kept.into_iter().collect();
@@ -211,32 +255,8 @@ impl Registry {
     /// Makes all threads forget the frames they are in.
     pub(crate) fn forget_frames(&mut self) {
         self.epoch += 1;
-        for watched in self.codes.values() {
-            watched.running.set(0);
-        }
-    }
-}
-
-/// Something that only code which holds the GIL touches.
-pub(crate) struct UnderGil<T>(UnsafeCell<T>);
-
-// SAFETY: `get` demands the GIL, which is a lock around all uses and orders them. That holds for counts of references in `T`
-// too: a thread that ends without the GIL leaves its own behind, see `Frames`.
-unsafe impl<T> Sync for UnderGil<T> {}
-
-impl<T> UnderGil<T> {
-    pub(crate) const fn new(value: T) -> Self {
-        Self(UnsafeCell::new(value))
-    }
-
-    /// # Safety
-    /// The GIL is held, and no other reference is alive: none is kept while Python is called.
-    #[expect(clippy::mut_from_ref, reason = "the GIL is the lock")]
-    pub(crate) unsafe fn get(&self) -> &mut T {
-        // SAFETY: the caller's promise.
-        unsafe { &mut *self.0.get() }
     }
 }
 
 /// What is watched in this process; empty until the first function is added.
-pub(crate) static REGISTRY: UnderGil<Option<Registry>> = UnderGil::new(None);
+pub(crate) static REGISTRY: Shared<Option<Registry>> = Shared::new(None);

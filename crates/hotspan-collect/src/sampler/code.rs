@@ -38,7 +38,7 @@ impl Functions {
     ) -> Result<(FunctionId, u32), SamplerError> {
         let Interpreter { offsets, code_type, .. } = interpreter;
         let mut failure = None;
-        if self.codes.is_due(frame.code) {
+        if self.codes.is_due(frame) {
             let (functions, ids) = (&mut self.functions, &mut self.ids);
             let number = |function| {
                 let next = FunctionId(functions.len() as u32);

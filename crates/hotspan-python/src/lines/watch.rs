@@ -22,7 +22,12 @@ static MONITORING: Mutex<Option<Monitoring>> = Mutex::new(None);
 
 pub(super) fn has_monitoring(py: Python<'_>) -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
-    *FOUND.get_or_init(|| py.version_info() >= (3, 12))
+    // Found before it is kept: nobody may wait for a thread that is in the interpreter.
+    FOUND.get().copied().unwrap_or_else(|| {
+        let found = py.version_info() >= (3, 12);
+        let _ = FOUND.set(found);
+        found
+    })
 }
 
 fn monitoring<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

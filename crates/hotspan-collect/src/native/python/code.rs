@@ -45,7 +45,7 @@ impl Codes {
         };
         let refreshed = match copies.filter(|copies| copies.has(code)) {
             Some(memory) => self.0.refresh(&Objects { memory, offsets }, code_type, code, make),
-            None if self.0.is_due(code) => {
+            None if self.0.is_due(frame) => {
                 self.0.refresh(&Objects { memory: &OwnMemory, offsets }, code_type, code, make)
             }
             None => Ok(()),

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::interpreter::Interpreter;
-use crate::cpython::{Address, Memory, RawFrame, word_at};
+use crate::cpython::{Address, MOST_COPIES, Memory, RawFrame, word_at};
 use crate::native::memory::{self, Unreadable};
 
 /// How many pieces, and how many bytes in all, are copied for one sample.
@@ -125,6 +125,7 @@ impl CodeCopies {
         let pointer = |offset| Address(word_at(header, offset));
         let (name, file, lines) =
             (pointer(offsets.code_name), pointer(offsets.code_file), pointer(offsets.code_line_table));
+        let copies = offsets.code_copies.map(pointer);
         for text in [name, file] {
             if !self.has(text) {
                 let length = word_at(self.copy(text, TEXT_BYTES)?, offsets.text_length) as usize;
@@ -138,7 +139,12 @@ impl CodeCopies {
             }
         }
         let length = word_at(self.copy(lines, offsets.bytes_data)?, offsets.sized_length) as usize;
-        self.copy(lines, offsets.bytes_data + length.min(LONGEST_TABLE)).map(drop)
+        self.copy(lines, offsets.bytes_data + length.min(LONGEST_TABLE)).map(drop)?;
+        if let Some(table) = copies {
+            let count = word_at(self.copy(table, 8)?, 0) as usize;
+            self.copy(table, 8 + count.min(MOST_COPIES) * 8)?;
+        }
+        Some(())
     }
 }
 

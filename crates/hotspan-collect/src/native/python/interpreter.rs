@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use crate::cpython::{Address, Memory, Offsets};
+use crate::cpython::{Address, Gil, Memory, Offsets};
 use crate::interpreter::symbol;
 use crate::native::memory::OwnMemory;
 
@@ -41,8 +41,8 @@ impl Interpreter {
         // SAFETY: `Py_GetVersion` returns a text with an end, in a static buffer that the interpreter never frees.
         let version = unsafe { CStr::from_ptr(version().cast::<c_char>()) }.to_string_lossy();
         let short = version.split_whitespace().next().unwrap_or_default();
-        // Builds without a lock and debug builds have other structures.
-        let unusual = version.contains("free-threading") || symbol(c"_Py_NegativeRefcount").is_some();
+        // Debug builds have other structures.
+        let unusual = symbol(c"_Py_NegativeRefcount").is_some();
         let minor = short.strip_prefix("3.").and_then(|rest| rest.split('.').next()?.parse().ok());
         let found = minor.filter(|_| !unusual).and_then(Self::of_version);
         found.filter(Self::finds_this_thread).map(Some).ok_or_else(|| short.to_owned())
@@ -86,7 +86,14 @@ impl Interpreter {
 
     /// Whether the calling thread, of that state, holds the interpreter's lock. Safe in a handler.
     pub(crate) fn holds_gil(&self, thread: Address) -> bool {
-        (self.current_thread)() as u64 == thread.0
+        (self.current_thread)() as u64 == thread.0 && self.uses_gil()
+    }
+
+    /// Whether the interpreter uses its lock: a free-threaded build begins to when an extension asks for it.
+    fn uses_gil(&self) -> bool {
+        let Gil::Interpreter { lock, used: Some(used), .. } = self.offsets.gil else { return true };
+        let lock = OwnMemory.pointer(self.main.field(lock));
+        lock.and_then(|lock| OwnMemory.word(lock.field(used))).is_ok_and(|used| used as u32 != 0)
     }
 
     /// The threads of the main interpreter: the system's number and the thread state. Threads may come and go

@@ -203,11 +203,15 @@ impl ProcessReader {
 
     fn gil_holder(&mut self, gil: Gil, state: Address) -> Result<Address, SamplerError> {
         match gil {
-            Gil::None => Ok(Address(0)),
             Gil::Runtime(offset) => self.root(self.interpreter.runtime.field(offset)).map(Address),
-            Gil::Interpreter { lock, holder, locked } => {
+            Gil::Interpreter { lock, holder, locked, used } => {
                 let lock = Address(self.root(state.field(lock))?);
                 if lock.is_null() {
+                    return Ok(Address(0));
+                }
+                if let Some(used) = used
+                    && self.root(lock.field(used))? as u32 == 0
+                {
                     return Ok(Address(0));
                 }
                 let held = self.root(lock.field(locked))? as u32 == 1;
