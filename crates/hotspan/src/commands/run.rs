@@ -3,6 +3,7 @@
 //! The program is started as it would be without hotspan; a folder in PYTHONPATH makes every Python in it record itself
 //! (see `python/hotspan/_inject`). Each process writes a file of its own, which survives its death; `run_folder` makes them one.
 
+mod hooks;
 mod progress_line;
 mod spool;
 
@@ -101,6 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let mut command = command(arguments)?;
     let output = arguments.output.clone().unwrap_or_else(|| default_output(arguments));
     let spool = spool::make(&output)?;
+    hooks::prepare(&mut command, arguments.python.as_deref());
     let started = clock::unix_now();
     inject(&mut command, arguments.python.as_deref(), &options(arguments, &spool, started))?;
 
