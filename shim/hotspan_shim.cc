@@ -1,9 +1,12 @@
 // Torch's side of hotspan's operator collector: turns at::RecordFunction callbacks and allocator reports into plain
-// records. Compiled on the user's machine against the installed torch's own headers, because they are no stable ABI.
+// records. Compiled against the headers of each release of torch, because they are no stable ABI: for a wheel of hotspan,
+// or on the user's machine.
 //
 // The hot path (on_start, on_end, reportMemoryUsage) takes no lock, allocates nothing, needs no GIL and never throws.
 // Where records go, how long they live and what they mean is Rust's business: see hotspan_shim.h.
 
+#include "baseline.h"
+#include "check.h"
 #include "inputs.h"
 #include "memory.h"
 #include "names.h"
@@ -127,6 +130,17 @@ int32_t guarded(Action action) noexcept {
 
 uint32_t hotspan_shim_abi(void) {
   return HOTSPAN_ABI;
+}
+
+int32_t hotspan_shim_check(void) {
+  bool is_right = true;
+  const int32_t result = guarded([&] {
+    // Another profiler's recording is not the place for a range of ours.
+    if (!torch_profiler_is_active()) is_right = torch_is_as_declared();
+  });
+  if (is_right) return result;
+  strncpy(last_error, "its libraries are not those of the headers beside them", sizeof last_error - 1);
+  return HOTSPAN_FAILED;
 }
 
 int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint32_t flags) {

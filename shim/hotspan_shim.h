@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a struct or a function of this file changes. */
-#define HOTSPAN_ABI 2
+#define HOTSPAN_ABI 3
 
 /* Values of `kind` beside those of at::RecordScope (0 to 9). */
 #define HOTSPAN_KIND_ASYNC 0x40 /* added to the scope of a range that ended as an asynchronous one */
@@ -146,6 +146,9 @@ enum {
 #pragma GCC visibility push(default)
 
 uint32_t hotspan_shim_abi(void);
+/* Runs one range on this thread and looks at what torch says of it, before anything else is called. Fails where torch's
+ * libraries are not those of the headers that this was compiled with. */
+int32_t hotspan_shim_check(void);
 /* Begins to record. `session` is not 0 and new. The sink must live as long as the process. */
 int32_t hotspan_shim_begin(const HotspanSink *sink, uint64_t session, uint32_t flags);
 /* Stops (0) or resumes (the number of the running session) without ending anything. */

@@ -19,7 +19,18 @@ def main() -> int:
     # What `hotspan run` starts is this Python, and records with this package.
     os.environ.setdefault("HOTSPAN_PYTHON", sys.executable)
     os.environ.setdefault("HOTSPAN_PACKAGE", str(Path(__file__).parent))
+    if sys.argv[1:2] == ["run"]:
+        os.environ["HOTSPAN_TORCH"] = _torch_folder()
     return run_cli(["hotspan", *sys.argv[1:]])
+
+
+def _torch_folder() -> str:
+    """Return where this Python would import torch from, without importing anything; empty: nowhere."""
+    from _frozen_importlib_external import PathFinder
+
+    spec = PathFinder.find_spec("torch", [entry for entry in sys.path if entry])
+    places = None if spec is None else spec.submodule_search_locations
+    return str(places[0]) if places else ""
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import os
 import platform
 import shutil
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything that recording needs. Compiles the hooks when they are not there yet."""
+    """Look at everything that recording needs. Compiles the hooks where there are none."""
     findings = [Finding("python", f"{platform.python_version()} at {sys.executable}"), _compiler()]
     try:
         import torch
@@ -37,7 +36,7 @@ def examine() -> list[Finding]:
             Finding("torch", "not installed", "pip install torch; traces can be read without it"),
         ]
     findings.append(Finding("torch", f"{torch.__version__} at {Path(torch.__file__).parent}"))
-    findings.append(_hooks(Path(torch.__file__).parent))
+    findings += _hooks(Path(torch.__file__).parent)
     findings.append(_cuda(torch))
     forced = os.environ.get("HOTSPAN_COLLECTOR", "")
     if forced:
@@ -52,22 +51,24 @@ def _compiler() -> Finding:
         path = shutil.which(name.split()[0])
         if path is not None:
             return Finding("C++ compiler", path)
-    advice = "install g++ or clang++, or set CXX; without one hotspan records through torch.profiler"
-    return Finding("C++ compiler", f"none (looked for {', '.join(names)})", advice)
+    # Of no consequence where hooks came with hotspan.
+    return Finding("C++ compiler", f"none (looked for {', '.join(names)})")
 
 
-def _hooks(torch_folder: Path) -> Finding:
-    before = time.time()
+def _hooks(torch_folder: Path) -> list[Finding]:
+    """Load the hooks, compiling them where there are none: what runs of this torch will get."""
+    name = "torch hooks"
+    why_not_carried = None
     try:
-        path = Path(_core.load_torch_hooks(str(torch_folder)))
+        why_not_carried = _core.find_torch_hooks(str(torch_folder))[1]
+        path, origin = _core.load_torch_hooks(str(torch_folder))
     except _core.CollectError as error:
-        return Finding(
-            "torch hooks", f"not built: {error}", "until then hotspan records through torch.profiler"
-        )
-    # Files carry coarser times than clocks do.
-    is_new = path.stat().st_mtime >= before - 0.1
-    how = f"compiled now, in {time.time() - before:.1f} s" if is_new else "compiled before"
-    return Finding("torch hooks", f"{how}: {path}")
+        reason, _, hint = str(error).partition(" hint: ")
+        return [Finding(name, f"none: {reason}", hint or "until then hotspan records through torch.profiler")]
+    found = Finding(name, f"{origin}: {path}")
+    if why_not_carried is None:
+        return [found]
+    return [found, Finding("hooks in hotspan", f"not used: {why_not_carried}")]
 
 
 def _cuda(torch: object) -> Finding:

@@ -31,6 +31,7 @@ def test_as_json_and_as_a_module() -> None:
 
 def test_without_a_compiler_it_says_what_to_install(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": str(tmp_path), "HOTSPAN_CACHE_DIR": str(tmp_path / "cache")}
+    environment["HOTSPAN_HOOKS_DIR"] = str(tmp_path)
     environment.pop("CXX", None)
     command = [sys.executable, "-m", "hotspan.doctor"]
     result = subprocess.run(
@@ -38,7 +39,8 @@ def test_without_a_compiler_it_says_what_to_install(tmp_path: Path) -> None:
     )
     assert result.returncode == 1
     assert "hint: install g++ or clang++" in result.stdout
-    assert "records through torch.profiler" in result.stdout
+    assert "record through torch.profiler" in result.stdout
+    assert "hotspan carries no hooks for this torch: none for torch" in result.stdout
 
 
 def test_help_lists_it(hotspan_command: Callable[..., subprocess.CompletedProcess[str]]) -> None:

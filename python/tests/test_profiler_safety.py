@@ -298,6 +298,7 @@ def test_without_a_compiler_torch_profiler_records(tmp_path: object) -> None:
         """
     )
     environment = {**os.environ, "PATH": "/nonexistent", "HOTSPAN_CACHE_DIR": str(tmp_path)}
+    environment["HOTSPAN_HOOKS_DIR"] = str(tmp_path)
     environment = {
         name: value for name, value in environment.items() if name not in ("CXX", "HOTSPAN_COLLECTOR")
     }

@@ -8,7 +8,7 @@ use hotspan_collect::agent::{self, Agent, Device, Operators, Plan, Samples, Sour
 use hotspan_collect::calls::{self, Tracer};
 use hotspan_collect::clock::UnixNanos;
 use hotspan_collect::native::{self, Rate};
-use hotspan_collect::torch::{Options, Session, Shim, TorchInstall};
+use hotspan_collect::torch::{Options, Session, Shim};
 use hotspan_store::file::FileError;
 use hotspan_store::{Trace, TraceBuilder};
 use pyo3::prelude::*;
@@ -47,7 +47,7 @@ impl TorchSource {
         root: &std::path::Path,
         options: Options,
     ) -> Result<Session, hotspan_collect::torch::CollectError> {
-        Session::start(&Shim::load(&TorchInstall::at(root)?)?, options)
+        Session::start(&Shim::load(root)?, options)
     }
 
     fn resume(&self) -> PyResult<()> {

@@ -1,28 +1,17 @@
 //! `Recorder`: the collectors of operators and of device work as Python sees them. When to record is decided in Python.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hotspan_collect::calls::{self, Tracer};
 use hotspan_collect::clock::{self, Ticks};
 use hotspan_collect::cupti;
-use hotspan_collect::torch::{Mark, MarkedBlock, Options, Session, Shim, TorchInstall};
+use hotspan_collect::torch::{Mark, MarkedBlock, Options, Session, Shim};
 use pyo3::prelude::*;
 
 use crate::calls::from_calls;
 use crate::error::{CollectError, from_collect};
 use crate::trace::PyTrace;
-
-fn load(torch_root: &Path) -> Result<Shim, hotspan_collect::torch::CollectError> {
-    Shim::load(&TorchInstall::at(torch_root)?)
-}
-
-/// Loads the hooks of the torch whose Python package is that folder, compiling them on first use; returns their file.
-#[pyfunction]
-pub(crate) fn load_torch_hooks(py: Python<'_>, torch_root: PathBuf) -> PyResult<PathBuf> {
-    let shim = py.detach(|| load(&torch_root)).map_err(|error| from_collect(&error))?;
-    Ok(shim.path().to_owned())
-}
 
 /// The libcupti that device work would be recorded with: its file and version.
 #[pyfunction]
@@ -121,7 +110,7 @@ impl PyRecorder {
         overload_names: bool,
     ) -> PyResult<Self> {
         let options = Options { shapes, memory, ranges, overload_names, ..Options::default() };
-        let started = py.detach(|| Session::start(&load(&torch_root)?, options));
+        let started = py.detach(|| Session::start(&Shim::load(&torch_root)?, options));
         let session = started.map_err(|error| from_collect(&error))?;
         Ok(Self { session: Mutex::new(Some(session)), device: Mutex::new(None), tracer: Mutex::new(None) })
     }

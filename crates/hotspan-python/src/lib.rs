@@ -15,6 +15,7 @@ mod events;
 mod function_event;
 mod function_events;
 mod getters;
+mod hooks;
 mod json;
 #[expect(unsafe_code, reason = "passes Python objects to the collector of lines as bare pointers")]
 mod lines;
@@ -37,7 +38,7 @@ mod _core {
     #[pymodule_export]
     use crate::calls::{PyCallProfiler, function_stats, function_text};
     #[pymodule_export]
-    use crate::collect::{PyRecorder, clock_now, cupti_library, load_torch_hooks, warm_up_device};
+    use crate::collect::{PyRecorder, clock_now, cupti_library, warm_up_device};
     #[pymodule_export]
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]
@@ -46,6 +47,8 @@ mod _core {
     use crate::function_event::{PyEventKernel, PyFunctionEvent, PyInterval};
     #[pymodule_export]
     use crate::function_events::PyFunctionEvents;
+    #[pymodule_export]
+    use crate::hooks::{carry_torch_hooks, find_torch_hooks, load_torch_hooks};
     #[pymodule_export]
     use crate::json::read_json;
     #[pymodule_export]

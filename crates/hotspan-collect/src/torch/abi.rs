@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::buffer::SlotShape;
 
 /// `HOTSPAN_ABI`.
-pub(crate) const ABI: u32 = 2;
+pub(crate) const ABI: u32 = 3;
 
 /// What a chunk must know about slots.
 pub(crate) const SLOT_SHAPE: SlotShape = SlotShape { size: 32, done_at: std::mem::offset_of!(Operator, end) };
@@ -226,6 +226,7 @@ pub(crate) const TORCH_PROFILER_ACTIVE: i32 = 1;
 /// The functions of a loaded shim. It is never unloaded: operators may still run through it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions {
+    pub(crate) check: unsafe extern "C" fn() -> i32,
     pub(crate) begin: unsafe extern "C" fn(sink: *const Sink, session: u64, flags: u32) -> i32,
     pub(crate) gate: unsafe extern "C" fn(session: u64),
     pub(crate) release_memory: unsafe extern "C" fn() -> i32,
@@ -254,6 +255,7 @@ impl Functions {
         }
         let abi = function!("hotspan_shim_abi", unsafe extern "C" fn() -> u32);
         let functions = Self {
+            check: function!("hotspan_shim_check", unsafe extern "C" fn() -> i32),
             begin: function!("hotspan_shim_begin", unsafe extern "C" fn(*const Sink, u64, u32) -> i32),
             gate: function!("hotspan_shim_gate", unsafe extern "C" fn(u64)),
             release_memory: function!("hotspan_shim_release_memory", unsafe extern "C" fn() -> i32),

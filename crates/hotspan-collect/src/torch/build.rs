@@ -1,21 +1,26 @@
-//! Compiles the shim against an installed torch, once, and keeps it in the user's cache folder.
+//! Compiles the shim against the headers of a torch: once on a machine, into its cache, or to be carried by a wheel.
 //!
-//! The file's name holds the version of torch and a hash of everything the result depends on, so a new torch or a new
-//! hotspan compiles anew. Several processes that start at once wait for the one that compiles.
+//! The name of a cached file holds the version of torch and a hash of everything the result depends on, so a new torch or a
+//! new hotspan compiles anew. Several processes that start at once wait for the one that compiles.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::torch::cache;
+use crate::torch::fingerprint::Fingerprint;
 use crate::torch::{CollectError, TorchInstall};
 
 /// Everything that is compiled: the first file includes the others.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 8] = [
     ("hotspan_shim.cc", include_str!("../../../../shim/hotspan_shim.cc")),
     ("hotspan_shim.h", include_str!("../../../../shim/hotspan_shim.h")),
+    ("baseline.h", include_str!("../../../../shim/baseline.h")),
+    ("check.h", include_str!("../../../../shim/check.h")),
     ("inputs.h", include_str!("../../../../shim/inputs.h")),
     ("memory.h", include_str!("../../../../shim/memory.h")),
     ("names.h", include_str!("../../../../shim/names.h")),
@@ -26,35 +31,69 @@ const STANDARDS: [&str; 2] = ["-std=c++20", "-std=c++17"];
 /// More of the compiler's output than this helps nobody.
 const SHOWN_OUTPUT: usize = 4_000;
 
-/// The compiled shim for this torch; compiles it when it is not there yet.
-pub(crate) fn shim_for(install: &TorchInstall) -> Result<PathBuf, CollectError> {
-    shim_in(&cache_folder(), install)
+/// Whom the result is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// This machine.
+    Here,
+    /// Machines with older systems too: it brings what those lack, and lists the headers it was made with.
+    Anywhere,
 }
 
-fn shim_in(folder: &Path, install: &TorchInstall) -> Result<PathBuf, CollectError> {
-    let library = folder.join(format!("torch-{}-{:016x}.so", install.version(), key(install)));
-    if library.is_file() {
-        return Ok(library);
+/// Where [`compile`] lists the headers, as rules of `make`.
+pub(super) const HEADERS: &str = "headers.d";
+
+/// The compiled shim of this torch in the cache, if it is there.
+pub(super) fn cached(install: &TorchInstall) -> Option<PathBuf> {
+    cache::find(&cached_name(install))
+}
+
+/// Compiles the shim of this torch into the first cache that can hold it.
+pub(super) fn compile_into_cache(install: &TorchInstall) -> Result<PathBuf, CollectError> {
+    let mut refused = None;
+    for folder in cache::folders() {
+        match cache::make(&folder) {
+            Ok(()) => return compile_in(&folder, install),
+            Err(source) => {
+                refused.get_or_insert(CollectError::Cache { path: folder, source });
+            }
+        }
     }
+    Err(refused.unwrap_or_else(|| CollectError::Cache {
+        path: PathBuf::from("the cache"),
+        source: io::Error::other("there is no folder for it"),
+    }))
+}
+
+fn cached_name(install: &TorchInstall) -> String {
+    format!("torch-{}-{:016x}.so", install.version(), key(install))
+}
+
+fn compile_in(folder: &Path, install: &TorchInstall) -> Result<PathBuf, CollectError> {
+    let library = folder.join(cached_name(install));
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| CollectError::Cache { path, source }
     };
-    std::fs::create_dir_all(folder).map_err(failed(folder))?;
     let lock = library.with_extension("lock");
     let _lock = lock_file(&lock).map_err(failed(&lock))?;
-    if library.is_file() {
+    if cache::check_file(&library).is_ok() {
         return Ok(library); // another process compiled it while this one waited
     }
     let work = folder.join(format!("build-{}", std::process::id()));
     std::fs::create_dir_all(&work).map_err(failed(&work))?;
-    let result =
-        compile(install, &work).and_then(|built| std::fs::rename(&built, &library).map_err(failed(&library)));
+    let result = compile(install, &work, Purpose::Here)
+        .and_then(|built| std::fs::rename(&built, &library).map_err(failed(&library)));
     let _ = std::fs::remove_dir_all(&work); // of no consequence if it stays
     result.map(|()| library)
 }
 
-fn compile(install: &TorchInstall, work: &Path) -> Result<PathBuf, CollectError> {
+/// Compiles in a folder; returns the library there.
+pub(super) fn compile(
+    install: &TorchInstall,
+    work: &Path,
+    purpose: Purpose,
+) -> Result<PathBuf, CollectError> {
     for (name, text) in SOURCES {
         let path = work.join(name);
         std::fs::write(&path, text).map_err(|source| CollectError::Cache { path, source })?;
@@ -65,9 +104,18 @@ fn compile(install: &TorchInstall, work: &Path) -> Result<PathBuf, CollectError>
     for compiler in compilers() {
         tried.push(compiler.to_string_lossy().into_owned());
         for standard in STANDARDS {
-            let mut command = command(&compiler, standard, install, &work.join(SOURCES[0].0), &built);
+            let mut command = command(&compiler, standard, install, work, &built);
+            if purpose == Purpose::Anywhere {
+                command.args(["-s", "-DHOTSPAN_CARRIED", "-MD", "-MF"]).arg(work.join(HEADERS));
+            }
             match command.output() {
-                Ok(output) if output.status.success() => return Ok(built),
+                Ok(output) if output.status.success() => {
+                    // Whatever the umask says, others must not be able to write what is loaded later.
+                    let closed = std::fs::set_permissions(&built, Permissions::from_mode(0o755));
+                    return closed
+                        .map(|()| built.clone())
+                        .map_err(|source| CollectError::Cache { path: built, source });
+                }
                 Ok(output) => {
                     // What the first attempt says is about the standard that this torch most likely needs.
                     refused.get_or_insert_with(|| CollectError::Compile {
@@ -80,7 +128,8 @@ fn compile(install: &TorchInstall, work: &Path) -> Result<PathBuf, CollectError>
             }
         }
     }
-    Err(refused.unwrap_or_else(|| CollectError::NoCompiler { tried: tried.join(", ") }))
+    Err(refused
+        .unwrap_or_else(|| CollectError::NoCompiler { tried: tried.join(", "), carried: String::new() }))
 }
 
 fn compilers() -> Vec<OsString> {
@@ -89,7 +138,7 @@ fn compilers() -> Vec<OsString> {
     chosen.into_iter().chain(usual).collect()
 }
 
-fn command(compiler: &OsStr, standard: &str, install: &TorchInstall, source: &Path, built: &Path) -> Command {
+fn command(compiler: &OsStr, standard: &str, install: &TorchInstall, work: &Path, built: &Path) -> Command {
     let mut command = Command::new(compiler);
     command.args(["-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-w", standard]);
     command.arg(format!("-D_GLIBCXX_USE_CXX11_ABI={}", u8::from(install.cxx11_abi())));
@@ -99,12 +148,18 @@ fn command(compiler: &OsStr, standard: &str, install: &TorchInstall, source: &Pa
     for folder in install.include_folders() {
         command.arg("-I").arg(folder);
     }
-    command.arg(source).arg("-o").arg(built);
-    command.arg("-L").arg(install.root().join("lib")).args(["-lc10", "-ltorch_cpu"]);
+    command.arg(work.join(SOURCES[0].0)).arg("-o").arg(built);
+    // Both are named in the result whether or not the linker sees a use: they are found again among the loaded ones.
+    command.arg("-L").arg(install.root().join("lib")).args(["-Wl,--no-as-needed", "-lc10", "-ltorch_cpu"]);
     command
 }
 
-/// What the result depends on, as a number (FNV-1a: stable over versions of Rust, unlike the standard library's).
+/// What all of our side of the result depends on.
+pub(super) fn sources() -> Fingerprint {
+    SOURCES.iter().fold(Fingerprint::new(), |hash, (_, text)| hash.with(text))
+}
+
+/// What the result depends on, as a number.
 fn key(install: &TorchInstall) -> u64 {
     let install = format!(
         "{}|{}|{}|{}",
@@ -113,18 +168,7 @@ fn key(install: &TorchInstall) -> u64 {
         install.is_debug(),
         install.library_bytes()
     );
-    let parts = SOURCES.iter().map(|(_, text)| *text).chain([install.as_str(), std::env::consts::ARCH]);
-    let bytes = parts.flat_map(|part| part.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-}
-
-fn cache_folder() -> PathBuf {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    variable("HOTSPAN_CACHE_DIR")
-        .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("hotspan")))
-        .or_else(|| Some(variable("HOME")?.join(".cache/hotspan")))
-        // SAFETY: takes nothing and cannot fail.
-        .unwrap_or_else(|| std::env::temp_dir().join(format!("hotspan-{}", unsafe { libc::getuid() })))
+    sources().with(install).with(std::env::consts::ARCH).number()
 }
 
 /// Waits for the lock; it is released when the file is closed, also by a crash.

@@ -16,13 +16,18 @@ pub enum CollectError {
     },
     /// There is no C++ compiler.
     #[error(
-        "no C++ compiler was found (tried {tried}). hint: install g++ or clang++, or set CXX; until then hotspan can \
+        "no C++ compiler was found (tried {tried}){carried}. hint: install g++ or clang++, or set CXX; until then hotspan can \
          record through torch.profiler"
     )]
     NoCompiler {
         /// The commands that were tried.
         tried: String,
+        /// Why the hooks that came with hotspan do not do, or nothing.
+        carried: String,
     },
+    /// `hotspan run` tried already, before it started the program.
+    #[error("{0}")]
+    Unprepared(String),
     /// The compiler refused the shim.
     #[error(
         "the torch hooks did not compile against torch {version}:\n{output}\nhint: the full command was: {command}"

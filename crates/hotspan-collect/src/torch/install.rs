@@ -11,6 +11,7 @@ pub struct TorchInstall {
     version: String,
     cxx11_abi: bool,
     is_debug: bool,
+    architecture: &'static str,
     /// Bytes of the main library: tells two builds of one version apart.
     library_bytes: u64,
 }
@@ -39,7 +40,9 @@ impl TorchInstall {
         let symbols =
             std::fs::read(&symbols).map_err(|error| missing(format!("{}: {error}", symbols.display())))?;
         let cxx11_abi = uses_cxx11_strings(&symbols);
-        Ok(Self { root, version, cxx11_abi, is_debug, library_bytes })
+        let architecture =
+            architecture(&symbols).ok_or_else(|| missing("lib/libc10.so is of another system".into()))?;
+        Ok(Self { root, version, cxx11_abi, is_debug, architecture, library_bytes })
     }
 
     /// The folder of the package.
@@ -54,10 +57,28 @@ impl TorchInstall {
         &self.version
     }
 
+    /// The version of the release, such as "2.15.0": all its builds have the same headers.
+    #[must_use]
+    pub fn release(&self) -> &str {
+        self.version.split('+').next().unwrap_or_default()
+    }
+
+    /// The processor that it was built for, as Rust names it.
+    #[must_use]
+    pub fn architecture(&self) -> &'static str {
+        self.architecture
+    }
+
     /// Whether it was built with the strings that C++11 requires (`_GLIBCXX_USE_CXX11_ABI`).
     #[must_use]
     pub fn cxx11_abi(&self) -> bool {
         self.cxx11_abi
+    }
+
+    /// The same release, built with the other strings or with these.
+    #[must_use]
+    pub fn with_cxx11_abi(self, cxx11_abi: bool) -> Self {
+        Self { cxx11_abi, ..self }
     }
 
     /// Whether it was built with assertions, which change the layout of its objects.
@@ -87,6 +108,16 @@ fn parse_version(text: &str) -> Option<String> {
 fn uses_cxx11_strings(library: &[u8]) -> bool {
     let needle = b"SourceLocationENSt7__cxx11";
     library.windows(needle.len()).any(|window| window == needle)
+}
+
+/// The processor that a library in the format ELF is for.
+fn architecture(library: &[u8]) -> Option<&'static str> {
+    match library.get(..20)? {
+        [0x7f, b'E', b'L', b'F', .., 62, 0] => Some("x86_64"),
+        [0x7f, b'E', b'L', b'F', .., 183, 0] => Some("aarch64"),
+        [0x7f, b'E', b'L', b'F', ..] => Some("another processor"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

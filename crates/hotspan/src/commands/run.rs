@@ -3,6 +3,7 @@
 //! The program is started as it would be without hotspan; a folder in PYTHONPATH makes every Python in it record itself
 //! (see `python/hotspan/_inject`). Each process writes a file of its own, which survives its death; `run_folder` makes them one.
 
+mod hooks;
 mod name;
 mod output;
 mod program;
@@ -123,6 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         Some(path) => Output::asked_for(path)?,
         None => Output::named(&name::of(&program))?,
     };
+    hooks::prepare(&mut command, arguments.python.as_deref());
     let started = clock::unix_now();
     let options = options(arguments, &output.spool, started);
     inject(&mut command, arguments.python.as_deref(), &options).inspect_err(|_| output.abandon())?;

@@ -1,0 +1,175 @@
+//! Where compiled hooks are kept: in a folder that nobody else can write to, for what lies there is loaded and run.
+
+use std::fs::{DirBuilder, Metadata, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The folders that may hold compiled hooks, the best one first. One that a person named stands alone.
+pub(super) fn folders() -> Vec<PathBuf> {
+    folders_of(|name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
+}
+
+fn folders_of(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+    if let Some(named) = variable("HOTSPAN_CACHE_DIR") {
+        return vec![named];
+    }
+    let home = variable("HOME").map(|home| home.join(".cache/hotspan"));
+    let caches = variable("XDG_CACHE_HOME").map(|caches| caches.join("hotspan"));
+    let temporary = variable("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+    // SAFETY: takes nothing and cannot fail.
+    let own = temporary.join(format!("hotspan-{}", unsafe { libc::geteuid() }));
+    let folders = caches.into_iter().chain(home).chain([own]);
+    folders.filter(|folder| folder.is_absolute()).collect()
+}
+
+/// Makes the folder, when it is not there, and says why hooks cannot be kept in it.
+pub(super) fn make(folder: &Path) -> io::Result<()> {
+    if let Some(parent) = folder.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // A folder of our own may have been made with a lax umask; what others put there is refused file by file.
+    let metadata = std::fs::symlink_metadata(folder)?;
+    if metadata.is_dir() && is_own(&metadata) && metadata.mode() & 0o022 != 0 && is_ours_by_name(folder) {
+        std::fs::set_permissions(folder, Permissions::from_mode(metadata.mode() & 0o755))?;
+    }
+    check_folder(folder)?;
+    if !runs_programs(folder)? {
+        return Err(io::Error::other("its file system runs no programs (noexec)"));
+    }
+    Ok(())
+}
+
+/// The compiled hooks of that name, where they lie in one of the folders and can be trusted.
+pub(super) fn find(name: &str) -> Option<PathBuf> {
+    folders().into_iter().map(|folder| folder.join(name)).find(|path| check_file(path).is_ok())
+}
+
+/// Whether a file, and the folder around it, are such that only this user or root can have written them.
+pub(super) fn check_file(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        check_folder(folder)?;
+    }
+    let metadata = std::fs::symlink_metadata(path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    check_owner(&metadata)
+}
+
+fn check_folder(folder: &Path) -> io::Result<()> {
+    // A link is followed where it stands in a folder of the user's own, not where everybody can make one.
+    let link = std::fs::symlink_metadata(folder)?;
+    let metadata = std::fs::metadata(folder)?;
+    if !metadata.is_dir() {
+        return Err(io::Error::other("it is no folder"));
+    }
+    check_owner(&metadata)?;
+    if link.is_symlink() && !is_trusted(&link) {
+        return Err(io::Error::other("it is a link of another user"));
+    }
+    Ok(())
+}
+
+fn check_owner(metadata: &Metadata) -> io::Result<()> {
+    if !is_trusted(metadata) {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return Err(io::Error::other("other users can write to it"));
+    }
+    Ok(())
+}
+
+fn is_own(metadata: &Metadata) -> bool {
+    // SAFETY: takes nothing and cannot fail.
+    metadata.uid() == unsafe { libc::geteuid() }
+}
+
+fn is_trusted(metadata: &Metadata) -> bool {
+    is_own(metadata) || metadata.uid() == 0
+}
+
+/// Whether hotspan gave the folder its name, and may change who can write to it.
+fn is_ours_by_name(folder: &Path) -> bool {
+    std::env::var_os("HOTSPAN_CACHE_DIR").is_none_or(|named| Path::new(&named) != folder)
+}
+
+fn runs_programs(folder: &Path) -> io::Result<bool> {
+    let name = std::ffi::CString::new(folder.as_os_str().as_bytes())?;
+    let mut facts = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the name ends in a zero, and there is room for the answer.
+    if unsafe { libc::statvfs(name.as_ptr(), facts.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, so it wrote the answer.
+    Ok(unsafe { facts.assume_init() }.f_flag & libc::ST_NOEXEC == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("hotspan-cache-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        make(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn the_folder_that_is_named_stands_alone_and_without_a_home_there_is_another() {
+        let named = |name: &str| (name == "HOTSPAN_CACHE_DIR").then(|| PathBuf::from("/named"));
+        assert_eq!(folders_of(named), [Path::new("/named")]);
+        let homeless = folders_of(|name| (name == "TMPDIR").then(|| PathBuf::from("/scratch")));
+        assert_eq!(homeless.len(), 1);
+        assert!(homeless[0].starts_with("/scratch"), "{homeless:?}");
+        let usual = folders_of(|name| (name == "HOME").then(|| PathBuf::from("/home/me")));
+        assert_eq!(usual[0], Path::new("/home/me/.cache/hotspan"));
+        assert_eq!(usual.len(), 2);
+    }
+
+    #[test]
+    fn what_others_can_write_is_not_trusted() {
+        let folder = scratch("others");
+        let file = folder.join("hooks.so");
+        std::fs::write(&file, "").unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        check_file(&file).unwrap();
+
+        std::fs::set_permissions(&file, Permissions::from_mode(0o777)).unwrap();
+        assert!(check_file(&file).unwrap_err().to_string().contains("can write"));
+        std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+
+        std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+        assert!(check_file(&file).unwrap_err().to_string().contains("can write"));
+        make(&folder).unwrap(); // ours: closed to others again
+        check_file(&file).unwrap();
+
+        let link = folder.join("link.so");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(check_file(&link).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_of_another_user_is_not_trusted() {
+        // SAFETY: takes nothing and cannot fail.
+        if unsafe { libc::geteuid() } != 0 {
+            return; // only root can give a folder away
+        }
+        let folder = scratch("foreign");
+        let file = folder.join("hooks.so");
+        std::fs::write(&file, "").unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::chown(&folder, Some(12_345), None).unwrap();
+        assert!(check_file(&file).unwrap_err().to_string().contains("another user"));
+        assert!(make(&folder).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
