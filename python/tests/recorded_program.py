@@ -37,8 +37,8 @@ class Seen:
 class RecordedProgram:
     """A program, its ways to run, and what came of each."""
 
-    def __init__(self, python: Path, folder: Path, command: list[str]) -> None:
-        self.python, self.folder, self.command = python, folder, command
+    def __init__(self, python: Path, folder: Path, command: list[str], is_counted: bool = False) -> None:
+        self.python, self.folder, self.command, self.is_counted = python, folder, command, is_counted
 
     def environment(self, **more: str) -> dict[str, str]:
         """Variables of all runs: no network, none of the test's own settings."""
@@ -97,15 +97,22 @@ class RecordedProgram:
     @cached_property
     def seen(self) -> tuple[Seen, Seen]:
         """Without hotspan, and with it."""
-        plain = self.wait("plain", self.start("plain", self.words()))
-        recorded = self.wait("recorded", self.start("recorded", self.recorded_words()))
-        return plain, recorded
+        plain = self.start("plain", self.words())
+        if not self.is_counted:
+            return self.wait("plain", plain), self.record()
+        # Side by side: there is a second core.
+        counted = self.start("counted", self.words(str(PROGRAMS / "count_operators.py"), "counts"))
+        seen = self.wait("plain", plain)
+        self.wait("counted", counted)
+        return seen, self.record()
 
-    @cached_property
+    def record(self) -> Seen:
+        """Run it under ``hotspan run``, alone."""
+        return self.wait("recorded", self.start("recorded", self.recorded_words()))
+
+    @property
     def counted(self) -> Counter[str]:
-        """Operators by name, as torch.profiler counts them."""
-        started = self.start("counted", self.words(str(PROGRAMS / "count_operators.py"), "counts"))
-        self.wait("counted", started)
+        """Operators by name, as torch.profiler counted them in the processes that ran the script."""
         counts: Counter[str] = Counter()
         for file in (self.folder / "counted").glob("counts-*.json"):
             counts.update(json.loads(file.read_text()))

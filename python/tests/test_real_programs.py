@@ -47,7 +47,7 @@ def program(
     """A program that ran both ways."""
     name: str = request.param
     folder = tmp_path_factory.mktemp(name)
-    return name, RecordedProgram(python, folder, ["python", f"{SCRIPT}/{name}.py"])
+    return name, RecordedProgram(python, folder, ["python", f"{SCRIPT}/{name}.py"], is_counted=True)
 
 
 def check_same(program: RecordedProgram) -> None:
@@ -73,12 +73,14 @@ def test_a_program_is_the_same(program: tuple[str, RecordedProgram]) -> None:
 
 def test_every_operator_is_recorded(program: tuple[str, RecordedProgram]) -> None:
     _, ran = program
+    assert ran.seen
     assert ran.counted.total() > 100
     assert ran.operators(ran.main_process) == ran.counted
 
 
 def test_advice_is_true(program: tuple[str, RecordedProgram]) -> None:
     name, ran = program
+    assert ran.seen
     check_advice(ran, PROGRAMS[name])
 
 
@@ -114,7 +116,7 @@ def test_workers_of_dask(python: Path, tmp_path: Path) -> None:
     ids=["torchrun", "accelerate"],
 )
 def test_ranks_of_a_launcher(python: Path, tmp_path: Path, launcher: list[str]) -> None:
-    ran = RecordedProgram(python, tmp_path, launcher)
+    ran = RecordedProgram(python, tmp_path, launcher, is_counted=True)
     check_same(ran)
     check_advice(ran, set())
     assert ran.counted.total() > 100
