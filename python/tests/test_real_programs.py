@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,7 +42,7 @@ def python(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture(scope="module", params=PROGRAMS)
 def program(
     request: pytest.FixtureRequest, python: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, RecordedProgram]]:
+) -> tuple[str, RecordedProgram]:
     """A program that ran both ways."""
     name: str = request.param
     folder = tmp_path_factory.mktemp(name)
