@@ -1,11 +1,12 @@
 //! Where the wall time of a program went: disjoint parts that add up to all of it.
 //!
 //! The program is what its main thread did from the first moment to the last. Samples say what the thread was doing at
-//! moments in between, so each moment takes the answer of the nearest sample; spans are exact and count instead where there
-//! are any. Later rules win over earlier ones: samples, operators, waits for the device, DataLoader, garbage collection, the
+//! moments in between, so each moment takes the answer of the nearest sample, unless no sample stands for it (`gaps.rs`);
+//! spans are exact and count instead where there are any. Later rules win over earlier ones: samples, operators, waits for the device, DataLoader, garbage collection, the
 //! profiler itself. While the main thread waits and another thread runs operators, that is operators' time. A thread that runs
 //! the import system is importing, whatever that takes: reading files, running modules, loading libraries.
 
+mod gaps;
 mod libraries;
 mod lifetime;
 mod paint;
@@ -130,6 +131,7 @@ pub(crate) fn find(model: &Model) -> Option<WallTime> {
         timeline.paint(&[(first, last)], |_| Some(Activity::Python));
     }
     paint_samples(trace, &samples, program, &mut timeline);
+    timeline.paint(&gaps::between(&samples, program), |_| Some(Activity::NotRecorded));
 
     let spans = HostSpans::of(model, main);
     // Nothing is known of the time without samples but that it was not in an operator: that is Python.
