@@ -2,7 +2,8 @@
 //!
 //! [`torch`] records operators, autograd nodes, user ranges and allocations, [`cupti`] what devices do; [`calls`] every
 //! call of a Python function, [`lines`] lines of Python, [`native`] samples the process it lives in, `sampler` looks into
-//! other Python processes, both with what `cpython` has of the interpreter's structures; [`process_memory`] follows the memory of a command and its children. [`clock`] relates the
+//! other Python processes, both with what `cpython` has of the interpreter's structures and `syscalls` of waits;
+//! [`process_memory`] follows the memory of a command and its children. [`clock`] relates the
 //! cheap counter of the processor to wall time; [`buffer`] is the memory that running threads write to without waiting for
 //! anyone; [`launch`] starts a program, and [`agent`] writes what is recorded in it to a file as it goes. What was recorded
 //! becomes a [`hotspan_store::TraceBuilder`]; nothing is analysed here.
@@ -38,5 +39,6 @@ pub mod process_memory;
 pub mod process_tree;
 pub mod sampler;
 mod spool;
+mod syscalls;
 pub mod terminal;
 pub mod torch;

@@ -60,7 +60,7 @@ losses! {
     BufferFull: "buffer_full", Loss, "events not recorded because the memory limit of the recording was reached";
     InputsDropped: "inputs_dropped", Loss, "operators whose inputs were too large to record, or could not be read";
     MissedSample: "missed_sample", Loss, "samples not taken because the collector was behind";
-    SignalTaken: "signal_taken", Loss, "sampling ended early because the program took its signal for itself";
+    SignalTaken: "signal_taken", Repair, "times that the program took the sampler's signal (SIGURG) for itself: samples there have no native frames";
     DeafThread: "deaf_thread", Repair, "threads that block the sampler's signal: their samples have no native frames";
     UnreadableFrame: "unreadable_frame", Repair, "Python frames left out of samples because their code was gone before it was read";
     DeviceRecordsDropped: "device_records_dropped", Loss, "device records that CUPTI dropped for want of buffers";

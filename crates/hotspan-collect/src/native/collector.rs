@@ -1,5 +1,6 @@
 //! The collector thread: takes samples out of the slots, looks at waiting threads, gives new threads a timer. It runs at
-//! the sampling rate, blocks all signals, and needs nothing from the interpreter but its memory.
+//! the sampling rate, blocks all signals, and needs nothing from the interpreter but its memory. Threads that cannot be
+//! interrupted are read from outside (`outside.rs`).
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
@@ -12,19 +13,23 @@ use super::options::Options;
 use super::recorder::Shared;
 use super::resolve::Resolver;
 use super::rows::{Rows, Sample, StackNumber};
+use super::signal::{self, Hold};
 use super::slots::{self, STACK_BYTES};
-use super::syscalls::Blocked;
 use super::threads::{self, OpenWait, Thread};
 use super::timer::{ThreadTimer, cpu_time, monotonic};
+use super::unseen::Unseen;
 use crate::clock::{self, Ticks};
 use crate::own_threads;
+use crate::syscalls::Blocked;
+
+mod outside;
 
 /// CPU timers are checked at the ticks of the kernel, so looking more often than this sees nothing new.
 const SHORTEST_TURN: Duration = Duration::from_millis(4);
 /// How often the list of threads is read even when nothing seems to have changed.
 const FULL_LIST: i64 = 1_000_000_000;
-/// A thread that ran this long without one signal does not take them.
-const DEAF_AFTER: i64 = 200_000_000;
+/// When no thread was seen to use so much in a turn, threads come and go: they are looked for at once.
+const UNSEEN_WORTH_A_LIST: i64 = 500_000;
 
 /// How many turns of waiting are kept for when the thread is found waiting.
 const TURNS_KEPT: i64 = 8;
@@ -33,15 +38,19 @@ const TURNS_KEPT: i64 = 8;
 pub(crate) struct Collector {
     shared: Arc<Shared>,
     options: Options,
-    signal: i32,
     generation: u64,
     period: Duration,
+    /// Whose the signal was in this turn.
+    hold: Hold,
     /// Itself, which is not sampled.
     this: i32,
     threads: Vec<Thread>,
     /// How many threads the last list had beside those: hotspan's own.
     own: u64,
+    unseen: Unseen,
     listed: i64,
+    /// When threads that block the signal were last asked whether they still do.
+    asked: i64,
     /// The last look at all threads, on both clocks.
     looked: Ticks,
     last: i64,
@@ -52,19 +61,21 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn new(shared: Arc<Shared>, options: Options, signal: i32, generation: u64) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, options: Options, generation: u64) -> Self {
         // SAFETY: takes nothing.
         let this = unsafe { libc::gettid() };
         Self {
             shared,
             options,
-            signal,
             generation,
             period: options.rate.period(),
+            hold: Hold::Kept,
             this,
             threads: Vec::new(),
             own: 1,
+            unseen: Unseen::default(),
             listed: 0,
+            asked: 0,
             looked: clock::now(),
             last: monotonic(),
             resolver: Resolver::new(options.native, options.names_later),
@@ -76,7 +87,10 @@ impl Collector {
     /// Gives every thread a timer; recording begins here.
     pub(crate) fn begin(&mut self) {
         let shared = Arc::clone(&self.shared);
-        self.list(&mut shared.rows(), monotonic());
+        let mut rows = shared.rows();
+        self.hold_signal(&mut rows);
+        self.list(&mut rows, monotonic());
+        self.unseen.begin(self.own_threads());
     }
 
     /// Records until it is told to stop.
@@ -85,10 +99,6 @@ impl Collector {
         let turn = self.period.max(SHORTEST_TURN);
         while !shared.wait(turn) {
             let mut rows = shared.rows();
-            if !handler::is_installed() {
-                rows.lose(Loss::SignalTaken, 1);
-                break;
-            }
             self.turn(&mut rows);
             shared.spool(rows);
             shared.spend(cpu_time(self.this).unwrap_or(0));
@@ -100,12 +110,57 @@ impl Collector {
 
     fn turn(&mut self, rows: &mut Rows) {
         self.resolver.next_batch();
+        self.hold_signal(rows);
         self.take_slots(rows);
         let now = monotonic();
-        self.look(rows, now);
+        let unseen = self.look(rows, now);
         let is_changed = threads::count().is_some_and(|count| count != self.threads.len() as u64 + self.own);
-        if is_changed || now - self.listed > FULL_LIST {
+        if is_changed || unseen > UNSEEN_WORTH_A_LIST || now - self.listed > FULL_LIST {
             self.list(rows, now);
+            self.name_unseen(rows, outside::MOST_UNSEEN);
+        }
+        if now - self.asked > FULL_LIST {
+            self.asked = now;
+            self.ask_deaf_threads();
+        }
+    }
+
+    /// Takes the signal back where the program has reset it; where the program has a handler, timers end and threads are
+    /// read from outside.
+    fn hold_signal(&mut self, rows: &mut Rows) {
+        let before = std::mem::replace(&mut self.hold, signal::hold(handler::on_timer));
+        match self.hold {
+            Hold::Theirs if before != Hold::Theirs => {
+                rows.lose(Loss::SignalTaken, 1);
+                self.threads.iter_mut().for_each(|thread| thread.timer = None);
+            }
+            // A timer whose signal was ignored may not go on by itself (Linux 6.13).
+            Hold::Taken => {
+                self.threads.iter_mut().for_each(|thread| thread.timer = None);
+                self.ask_deaf_threads();
+            }
+            Hold::Kept if before == Hold::Theirs => self.ask_deaf_threads(),
+            Hold::Kept | Hold::Theirs => {}
+        }
+    }
+
+    /// Gives threads a timer that had none and can have one now.
+    fn ask_deaf_threads(&mut self) {
+        let mut threads = std::mem::take(&mut self.threads);
+        threads.iter_mut().filter(|thread| thread.timer.is_none()).for_each(|thread| self.arm(thread));
+        self.threads = threads;
+    }
+
+    /// Gives a thread its timer. One that blocks the signal gets none.
+    fn arm(&mut self, thread: &mut Thread) {
+        if self.hold == Hold::Theirs {
+            return;
+        }
+        thread.is_deaf = thread.blocks_signal();
+        if !thread.is_deaf {
+            self.spread = self.spread.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let first = self.period.mul_f64(f64::from(self.spread >> 8) / f64::from(1_u32 << 24));
+            thread.timer = ThreadTimer::start(thread.number, self.period, first);
         }
     }
 
@@ -118,6 +173,8 @@ impl Collector {
         // Timers end here; a signal that is on its way finds that nothing records.
         self.threads.clear();
         self.take_slots(&mut rows);
+        signal::release(handler::on_timer);
+        self.name_unseen(&mut rows, self.period.as_nanos() as i64);
         rows.lose(Loss::MissedSample, slots::MISSED.swap(0, Ordering::AcqRel));
         let losses = std::mem::take(&mut self.resolver.losses);
         rows.lose(Loss::BrokenStack, losses.broken);
@@ -136,6 +193,7 @@ impl Collector {
             let mut weight = period * (i64::from(slot.overrun) + 1);
             if let Some(thread) = self.threads.iter_mut().find(|thread| thread.number == slot.thread) {
                 thread.unsignalled = 0;
+                thread.owed -= weight;
                 // Time that it was ready for a processor belongs where it wanted to run.
                 weight += std::mem::take(&mut thread.ready);
                 // Short waits are found one time in many, for all. What piles up beyond that was no wait: a virtual
@@ -155,13 +213,18 @@ impl Collector {
         });
     }
 
-    /// Samples of waiting threads.
-    fn look(&mut self, rows: &mut Rows, now: i64) {
+    /// Samples of waiting threads. Returns the processor time that no thread was seen to use.
+    fn look(&mut self, rows: &mut Rows, now: i64) -> i64 {
         let since = std::mem::replace(&mut self.looked, clock::now());
         self.last = now;
+        let mut unseen = self.unseen.look();
         let mut threads = std::mem::take(&mut self.threads);
         threads.retain_mut(|thread| {
-            let Some(ran) = thread.look(now) else { return false };
+            let Some(ran) = thread.look(now) else {
+                self.unseen.time += thread.owed;
+                return false;
+            };
+            unseen -= ran;
             if ran > 0 {
                 thread.open = None;
                 self.check_hearing(rows, thread, since);
@@ -172,6 +235,8 @@ impl Collector {
             true
         });
         self.threads = threads;
+        self.unseen.time += unseen;
+        unseen
     }
 
     fn wait_sample(&mut self, rows: &mut Rows, thread: &mut Thread, since: Ticks) {
@@ -214,55 +279,40 @@ impl Collector {
         self.resolver.waiting(rows, thread.python, blocked, call, &mut self.stack)
     }
 
-    /// Threads that block the signal are counted, and sampled as they run, without native frames.
-    fn check_hearing(&mut self, rows: &mut Rows, thread: &mut Thread, since: Ticks) {
-        let patience = DEAF_AFTER.max(self.period.as_nanos() as i64 * 3);
-        if !thread.is_deaf && thread.unsignalled > patience {
-            thread.is_deaf = thread.timer.is_none() || thread.blocks(self.signal);
-            if thread.is_deaf {
-                rows.lose(Loss::DeafThread, 1);
-            } else {
-                thread.unsignalled = 0;
-            }
-        }
-        if thread.is_deaf {
-            thread.python = self.resolver.python_thread(thread.number, thread.python);
-            if let Some(stack) = self.resolver.deaf(rows, thread.python) {
-                let weight = std::mem::take(&mut thread.unsignalled) + std::mem::take(&mut thread.ready);
-                let state = SampleState::Running;
-                rows.samples.push(Sample {
-                    ticks: since,
-                    thread: thread.number,
-                    stack,
-                    weight,
-                    state,
-                    gil: false,
-                });
-            }
-        }
+    fn own_threads(&self) -> impl Iterator<Item = i32> + use<> {
+        let this = self.this;
+        threads::list().into_iter().filter(move |&number| number == this || own_threads::contains(number))
     }
 
     /// Finds new threads.
     fn list(&mut self, rows: &mut Rows, now: i64) {
+        let is_first = self.listed == 0;
         self.listed = now;
-        self.own = 0;
         self.threads.retain(|thread| !own_threads::contains(thread.number));
+        let known = self.threads.len();
+        let mut own = Vec::new();
         for number in threads::list() {
             if number == self.this || own_threads::contains(number) {
-                self.own += 1;
+                own.push(number);
                 continue;
             }
             if self.threads.iter().any(|thread| thread.number == number) {
                 continue;
             }
-            self.spread = self.spread.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let first = self.period.mul_f64(f64::from(self.spread >> 8) / f64::from(1_u32 << 24));
-            let timer = ThreadTimer::start(number, self.signal, self.period, first);
-            if let Some(thread) = Thread::new(number, now, timer) {
-                rows.name_thread(number, threads::name(number));
-                self.threads.push(thread);
-            }
+            self.threads.extend(Thread::new(number, now));
         }
+        self.own = own.len() as u64;
+        self.unseen.set_own(own);
+        let mut new = self.threads.split_off(known);
+        if !is_first && !new.is_empty() {
+            // At once, since some will be gone soon.
+            self.account_unseen(rows, &mut new);
+        }
+        for thread in &mut new {
+            self.arm(thread);
+            rows.name_thread(thread.number, threads::name(thread.number));
+        }
+        self.threads.append(&mut new);
     }
 }
 

@@ -12,11 +12,6 @@ pub enum SampleError {
     /// There is one recorder per process.
     #[error("hotspan is already sampling this process. hint: stop that recording first")]
     AlreadySampling,
-    /// The program uses all signals.
-    #[error(
-        "every real-time signal of this process is in use. hint: sample it from outside, by its process id"
-    )]
-    NoSignal,
     /// The system does not let a process read itself.
     #[error(
         "this system does not allow process_vm_readv, which keeps sampling safe. hint: in a container, add \

@@ -1,14 +1,14 @@
 //! The signal handler: copies registers, stack and Python frames of the thread it interrupts, and returns. It takes no
 //! lock, allocates nothing, keeps `errno`, and reads only memory that the kernel vouches for.
 //!
-//! The signal is a real-time one that the program does not use. Its handler stays installed for good, since a late
-//! signal without one would end the process; when nothing records it does nothing.
+//! Whose the signal is decides [`super::signal`]; when nothing records, the handler does nothing.
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use super::memory;
 use super::python::{Interpreter, MemoryWindow};
+use super::signal;
 use super::slots::{self, Copied, Registers, STACK_BYTES};
 use crate::clock;
 
@@ -19,48 +19,16 @@ pub(crate) static COPY_STACKS: AtomicBool = AtomicBool::new(true);
 /// The interpreter of this process; null while there is none. Set once, never freed.
 pub(crate) static INTERPRETER: AtomicPtr<Interpreter> = AtomicPtr::new(ptr::null_mut());
 
-static SIGNAL: AtomicI32 = AtomicI32::new(0);
-
-/// Chooses a signal and installs the handler, unless it is in place. `None`: the program uses every real-time signal.
-pub(crate) fn install() -> Option<i32> {
-    if is_installed() {
-        return Some(SIGNAL.load(Ordering::Acquire));
-    }
-    // From above, since programs that use them begin from below.
-    let is_unused =
-        |signal: &i32| current(*signal).is_some_and(|action| action.sa_sigaction == libc::SIG_DFL);
-    let signal = (libc::SIGRTMIN()..libc::SIGRTMAX()).rev().find(is_unused)?;
-    // SAFETY: zeros are a valid action, filled in below.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = on_timer as *const () as usize;
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-    // SAFETY: a valid signal and action; the handler is a function of this library, which is never unloaded.
-    let result = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
-    SIGNAL.store(signal, Ordering::Release);
-    (result == 0).then_some(signal)
-}
-
-fn current(signal: i32) -> Option<libc::sigaction> {
-    // SAFETY: zeros are a valid action, and the call fills it in.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: only asks.
-    let result = unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };
-    (result == 0).then_some(action)
-}
-
-/// Whether the handler is still the one of the signal: the program may have taken it.
-pub(crate) fn is_installed() -> bool {
-    let signal = SIGNAL.load(Ordering::Acquire);
-    signal != 0 && current(signal).is_some_and(|action| action.sa_sigaction == on_timer as *const () as usize)
-}
-
-extern "C" fn on_timer(_signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+/// Copies what the thread that it interrupts is doing, when a timer of ours sent the signal.
+pub(crate) extern "C" fn on_timer(_signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let generation = GENERATION.load(Ordering::Acquire);
     if generation == 0 || info.is_null() || context.is_null() {
         return;
     }
-    // SAFETY: the kernel passes a valid record.
-    if unsafe { (*info).si_code } != libc::SI_TIMER {
+    // SAFETY: the kernel passes a valid record; that of a timer has a value.
+    let is_ours =
+        unsafe { (*info).si_code == libc::SI_TIMER && (*info).si_value().sival_ptr == signal::mark() };
+    if !is_ours {
         return;
     }
     // SAFETY: every thread has an errno.

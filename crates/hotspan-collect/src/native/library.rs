@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 use std::ops::{Deref, Range};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, Module};
@@ -15,7 +14,7 @@ use crate::memory_map::MappedRange;
 
 /// A piece of a file that keeps the whole alive.
 #[derive(Default)]
-pub(crate) struct Piece(Option<Rc<Mmap>>, Range<usize>);
+pub(crate) struct Piece(Option<Arc<Mmap>>, Range<usize>);
 
 impl Deref for Piece {
     type Target = [u8];
@@ -30,7 +29,7 @@ pub(crate) struct Library {
     pub(crate) mapping: MappedRange,
     /// The file, with its folder: that tells which package a library came with.
     pub(crate) path: Arc<str>,
-    content: Option<Rc<Mmap>>,
+    content: Option<Arc<Mmap>>,
     /// What to add to an address in the file to have it in memory.
     bias: u64,
     symbols: OnceCell<Symbols>,
@@ -54,7 +53,7 @@ impl Library {
             Some(mapping.range.start.wrapping_sub(address))
         });
         let path = mapping.path.as_str().into();
-        let content = content.filter(|_| bias.is_some()).map(Rc::new);
+        let content = content.filter(|_| bias.is_some()).map(Arc::new);
         let tables = content.as_ref().and_then(|content| {
             let elf = Elf::parse(content)?;
             elf.section(".eh_frame_hdr").zip(elf.section(".eh_frame"))
@@ -89,7 +88,7 @@ impl Library {
     pub(crate) fn module(&self) -> Option<Module<Piece>> {
         let content = self.content.as_ref()?;
         let elf = Elf::parse(content)?;
-        let piece = |range: Range<usize>| Piece(Some(Rc::clone(content)), range);
+        let piece = |range: Range<usize>| Piece(Some(Arc::clone(content)), range);
         let [text, got, frames, index] =
             [".text", ".got", ".eh_frame", ".eh_frame_hdr"].map(|name| elf.section(name));
         let info = ExplicitModuleSectionInfo {

@@ -12,10 +12,11 @@
 //! # }
 //! ```
 //!
-//! A timer on each thread's own processor time ([`timer`]) signals that thread; the [`handler`] copies registers, stack and
+//! A timer on each thread's own processor time ([`timer`]) signals that thread ([`signal`]); the [`handler`] copies registers, stack and
 //! Python frames into one of the [`slots`]. The [`collector`] thread follows the copies by the unwind tables of
 //! libraries ([`unwind`], [`guess`], [`library`], [`symbols`], [`names`]), reads code objects ([`python`]), and merges both ([`merge`],
-//! [`resolve`]). Threads that do not run are looked at from outside ([`threads`], [`syscalls`]). [`recorder`] starts and
+//! [`resolve`]). Threads that do not run are looked at from outside ([`threads`]);
+//! those that came and went between two looks are accounted for by the clock of the process ([`unseen`]). [`recorder`] starts and
 //! stops; [`rows`] holds what was gathered until it becomes a trace.
 
 mod collector;
@@ -32,11 +33,12 @@ mod python;
 mod recorder;
 mod resolve;
 mod rows;
+mod signal;
 mod slots;
 mod symbols;
-mod syscalls;
 mod threads;
 mod timer;
+mod unseen;
 mod unwind;
 
 pub use error::SampleError;

@@ -138,7 +138,6 @@ impl Recorder {
         if !slots::reserve() {
             return Err(std::io::Error::last_os_error().into());
         }
-        let signal = handler::install().ok_or(SampleError::NoSignal)?;
         stop_after_fork();
         let spool = match path {
             Some(path) => {
@@ -165,7 +164,7 @@ impl Recorder {
         let theirs = (Arc::clone(&shared), Arc::clone(&ready));
         let collector = own_threads::spawn("hotspan-sampler", move || {
             let (shared, ready) = theirs;
-            let mut collector = Collector::new(shared, options, signal, generation);
+            let mut collector = Collector::new(shared, options, generation);
             collector.begin();
             ready.wait();
             collector.run();

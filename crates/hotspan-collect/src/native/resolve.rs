@@ -12,9 +12,9 @@ use super::python::{CodeCopies, Codes, Interpreter, MemoryWindow};
 use super::rows::{Frame, FrameNumber, Rows, StackNumber};
 use super::slots::{Copied, PYTHON_FRAMES, Registers};
 use super::symbols::nameless;
-use super::syscalls::Blocked;
 use super::unwind::{NativeStack, Unwinder};
 use crate::cpython::{Address, RawFrame};
+use crate::syscalls::Blocked;
 
 /// Turns samples into stacks. Belongs to the collector thread.
 pub(crate) struct Resolver {
@@ -109,15 +109,20 @@ impl Resolver {
         found
     }
 
-    /// The Python stack of a thread that runs and cannot be interrupted: what is read may be torn, so only frames that
-    /// are whole count.
-    pub(crate) fn deaf(&mut self, rows: &mut Rows, python: Option<Address>) -> Option<StackNumber> {
+    /// The Python stack of a thread that runs and is not interrupted: what is read may be torn, so only frames that
+    /// are whole count. Without any, `instead` says why.
+    pub(crate) fn outside(
+        &mut self,
+        rows: &mut Rows,
+        python: Option<Address>,
+        instead: &str,
+    ) -> Option<StackNumber> {
         let entries = self.walk(python, &[], 0);
         let groups = self.python(rows, &entries, None);
         self.entries = entries;
         let mut frames: Vec<FrameNumber> = groups.into_iter().flatten().collect();
         if frames.is_empty() {
-            frames.push(note(rows, "[signals blocked]"));
+            frames.push(note(rows, instead));
         }
         rows.stack(&frames)
     }
@@ -134,6 +139,17 @@ impl Resolver {
         };
         entries.truncate(count);
         entries
+    }
+
+    /// Threads have come: Python's list of them is read again.
+    pub(crate) fn list_again(&mut self) {
+        self.listed = false;
+    }
+
+    /// A stack of one frame that says why there is none.
+    pub(crate) fn note(&self, rows: &mut Rows, text: &str) -> Option<StackNumber> {
+        let frame = note(rows, text);
+        rows.stack(&[frame])
     }
 
     /// Where Python keeps the state of a thread; `known` is where it was.

@@ -13,6 +13,9 @@ use crate::clock::{Calibration, Ticks};
 /// Times count from the start of a period of this many seconds, like those of the operator collector.
 const BASE_SECONDS: i64 = 7_889_238;
 
+/// The number that stands for threads nobody saw; no thread has it.
+pub(crate) const ENDED_THREADS: i32 = 0;
+
 /// A frame by its texts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Frame {
@@ -154,7 +157,12 @@ impl Tracks<'_> {
         }
         let track = builder.track(Ident::Int(i64::from(self.process)), Ident::Int(i64::from(thread)));
         let name = self.names.get(&thread).map_or("", String::as_str);
-        let name = builder.intern(&format!("thread {thread} ({name})"));
+        let name = if thread == ENDED_THREADS {
+            "threads that ended between samples".to_owned()
+        } else {
+            format!("thread {thread} ({name})")
+        };
+        let name = builder.intern(&name);
         let described = builder.track_mut(track);
         described.name.get_or_insert(name);
         described.sort_index.get_or_insert(i64::from(thread));

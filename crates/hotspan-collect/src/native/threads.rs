@@ -6,10 +6,14 @@ use std::os::unix::fs::MetadataExt;
 use hotspan_store::SampleState;
 
 use super::rows::StackNumber;
-use super::syscalls::Blocked;
+use super::signal::SIGNAL;
 use super::timer::{ThreadTimer, cpu_time};
 use crate::cpython::Address;
 use crate::own_file::OwnFile;
+use crate::syscalls::Blocked;
+
+/// The first signal that the C library keeps for itself.
+const C_LIBRARY_SIGNAL: i32 = 32;
 
 /// A wait that goes on: the thread has not run since it was last looked at.
 #[derive(Clone, Copy, Debug)]
@@ -37,18 +41,23 @@ pub(crate) struct Thread {
     pub(crate) ready: i64,
     /// Processor time since its last signal.
     pub(crate) unsignalled: i64,
-    /// Whether it was found not to take the signal.
+    /// Processor time that no sample stands for yet; less than nothing after a sample that stood for more.
+    pub(crate) owed: i64,
+    /// Whether it blocks the signal. It has no timer then: the signal would wait for whoever asks for waiting ones.
     pub(crate) is_deaf: bool,
+    /// Whether it was counted as such.
+    pub(crate) is_counted: bool,
     pub(crate) open: Option<OpenWait>,
     pub(crate) python: Option<Address>,
 }
 
 impl Thread {
-    pub(crate) fn new(number: i32, now: i64, timer: Option<ThreadTimer>) -> Option<Self> {
+    /// A thread without a timer.
+    pub(crate) fn new(number: i32, now: i64) -> Option<Self> {
         let open = |name: &str| OwnFile::open(format!("/proc/self/task/{number}/{name}").as_ref()).ok();
         let mut thread = Self {
             number,
-            timer,
+            timer: None,
             syscall: open("syscall"),
             schedstat: open("schedstat"),
             cpu: cpu_time(number)?,
@@ -57,7 +66,9 @@ impl Thread {
             waited: 0,
             ready: 0,
             unsignalled: 0,
+            owed: 0,
             is_deaf: false,
+            is_counted: false,
             open: None,
             python: None,
         };
@@ -80,6 +91,7 @@ impl Thread {
         }
         self.ready += delay;
         self.unsignalled += ran;
+        self.owed += ran;
         self.waited += wall - ran - delay;
         Some(ran)
     }
@@ -103,13 +115,25 @@ impl Thread {
         cpu_time(self.number) == Some(self.cpu)
     }
 
+    /// Whether the thread had ever run at the last look.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.cpu > 0
+    }
+
+    /// Whether the thread ran since the last look.
+    pub(crate) fn has_run(&self) -> bool {
+        cpu_time(self.number).is_some_and(|cpu| cpu > self.cpu)
+    }
+
     /// Whether it blocks the signal, as far as the system tells.
-    pub(crate) fn blocks(&self, signal: i32) -> bool {
+    pub(crate) fn blocks_signal(&self) -> bool {
         let status =
             fs::read_to_string(format!("/proc/self/task/{}/status", self.number)).unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
         let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-        mask >> (signal - 1) & 1 == 1
+        // The C library lets threads begin with all signals blocked, its own too, which no program can block.
+        let is_starting = mask >> (C_LIBRARY_SIGNAL - 1) & 1 == 1;
+        mask >> (SIGNAL - 1) & 1 == 1 && !is_starting
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::signal::{self, SIGNAL};
+
 /// A timer of the kernel. It counts only while its thread is on a processor, so a waiting thread is never disturbed.
 #[derive(Debug)]
 pub(crate) struct ThreadTimer {
@@ -19,6 +21,11 @@ pub(crate) fn cpu_time(thread: i32) -> Option<i64> {
     nanos(cpu_clock(thread))
 }
 
+/// Processor time of all threads of this process, also of those that have ended.
+pub(crate) fn process_time() -> i64 {
+    nanos(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
+}
+
 /// Time that always goes forward.
 pub(crate) fn monotonic() -> i64 {
     nanos(libc::CLOCK_MONOTONIC).unwrap_or(0)
@@ -34,11 +41,12 @@ fn nanos(clock: libc::clockid_t) -> Option<i64> {
 impl ThreadTimer {
     /// Signals a thread each time it has used so much processor time; the first time after `first`, so that threads do
     /// not run in step.
-    pub(crate) fn start(thread: i32, signal: i32, period: Duration, first: Duration) -> Option<Self> {
+    pub(crate) fn start(thread: i32, period: Duration, first: Duration) -> Option<Self> {
         // SAFETY: zeros are a valid event, filled in below.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_signo = signal;
+        event.sigev_signo = SIGNAL;
+        event.sigev_value = libc::sigval { sival_ptr: signal::mark() };
         event.sigev_notify_thread_id = thread;
         let mut id = 0_i32;
         // SAFETY: valid pointers; the kernel refuses threads that are not ours.

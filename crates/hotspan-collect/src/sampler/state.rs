@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use hotspan_store::SampleState;
 
 use crate::process_tree::ProcessNumber;
+use crate::syscalls::Blocked;
 
 /// A thread of the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,40 +68,10 @@ fn state_of_stat(stat: &[u8]) -> SampleState {
 /// `202 0x7f… 0x89 …`: the number of the call the thread waits in, and its arguments.
 fn state_of_syscall(text: &[u8]) -> SampleState {
     let text = std::str::from_utf8(text).unwrap_or_default();
-    let mut fields = text.split_ascii_whitespace();
-    let number = fields.next();
-    if number == Some("running") {
-        return SampleState::Running;
-    }
-    let Some(number) = number.and_then(|number| number.parse::<i64>().ok()) else {
-        return SampleState::Waiting;
-    };
-    let nothing_to_watch = fields.next() == Some("0x0");
-    match number {
-        libc::SYS_futex => SampleState::Lock,
-        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => SampleState::Sleep,
-        // Python slept with select() of no files until 3.10.
-        libc::SYS_pselect6 if nothing_to_watch => SampleState::Sleep,
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_select if nothing_to_watch => SampleState::Sleep,
-        libc::SYS_read
-        | libc::SYS_write
-        | libc::SYS_readv
-        | libc::SYS_writev
-        | libc::SYS_pread64
-        | libc::SYS_pwrite64
-        | libc::SYS_recvfrom
-        | libc::SYS_sendto
-        | libc::SYS_recvmsg
-        | libc::SYS_sendmsg
-        | libc::SYS_accept
-        | libc::SYS_accept4
-        | libc::SYS_connect
-        | libc::SYS_fsync
-        | libc::SYS_fdatasync
-        | libc::SYS_sendfile
-        | libc::SYS_splice => SampleState::Io,
-        _ => SampleState::Waiting,
+    match Blocked::parse(text) {
+        Some(blocked) => blocked.reason().0,
+        None if text.trim_end() == "running" => SampleState::Running,
+        None => SampleState::Waiting,
     }
 }
 
@@ -139,12 +110,13 @@ mod tests {
         assert_eq!(state_of_stat(b"12 (a) R) b) S 1 2"), SampleState::Waiting);
         assert_eq!(state_of_stat(b"12 (python) R 1 2"), SampleState::Running);
         assert_eq!(state_of_stat(b""), SampleState::Unknown);
-        let futex = format!("{} 0x7f 0x80", libc::SYS_futex);
-        assert_eq!(state_of_syscall(futex.as_bytes()), SampleState::Lock);
-        let sleeping = format!("{} 0x0 0x0", libc::SYS_pselect6);
-        assert_eq!(state_of_syscall(sleeping.as_bytes()), SampleState::Sleep);
-        let watching = format!("{} 0x5 0x0", libc::SYS_pselect6);
-        assert_eq!(state_of_syscall(watching.as_bytes()), SampleState::Waiting);
+        let call = |number: i64, first: &str| {
+            state_of_syscall(format!("{number} {first} 0x1 0x0 0x0 0x0 0x0 0x7f 0x7f").as_bytes())
+        };
+        assert_eq!(call(libc::SYS_futex, "0x7f"), SampleState::Lock);
+        assert_eq!(call(libc::SYS_pselect6, "0x0"), SampleState::Sleep);
+        assert_eq!(call(libc::SYS_pselect6, "0x5"), SampleState::Io);
+        assert_eq!(call(libc::SYS_ppoll, "0x7f"), SampleState::Io, "as samples from within say");
         assert_eq!(state_of_syscall(b"running\n"), SampleState::Running);
         assert_eq!(state_of_syscall(b"-1 0x7f 0x7f"), SampleState::Waiting);
     }

@@ -1,8 +1,8 @@
-//! What a thread waits for, from the system call it is in.
+//! What a thread waits for, from the system call it is in: for samples from within and from outside.
 
 use hotspan_store::SampleState::{self, Io, Lock, Sleep, Waiting};
 
-/// A thread inside the kernel, as `/proc/self/task/*/syscall` tells.
+/// A thread inside the kernel, as `/proc/*/task/*/syscall` tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Blocked {
     /// The system call; `None` when something else stopped it, such as a page being read.
