@@ -11,14 +11,14 @@ import sys
 import time
 
 from hotspan import _core
+from hotspan._agent_imports import Watcher, is_torch, loaded_torch
+from hotspan._agent_process import Ends, watch_spawn, watch_subprocess
 
 # Every program that is recorded pays for what is imported here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from importlib.machinery import ModuleSpec
     from types import ModuleType
-    from typing import Any, NoReturn
+    from typing import Any
 
     from hotspan._agent_functions import Functions
     from hotspan._agent_torch import Torch
@@ -28,24 +28,40 @@ VARIABLE = "HOTSPAN_RUN"
 
 _agent: _core.Agent | None = None
 _torch: Torch | None = None
+# Whether it was tried to record torch, successfully or not.
+_knows_torch = False
 _functions: Functions | None = None
 _options: dict[str, Any] = {}
 # The profilers that have what only one can have: one may start inside another.
 _borrowers: set[str] = set()
-_exit_now = os._exit
+_watcher = Watcher()
+_text: str | None = None
+#: What the recording says about torch's operators.
+OPERATORS = "hotspan.operators"
 
 
 def begin(began: int) -> None:
     """Begin to record this process, when ``hotspan run`` asked for it; the interpreter came to us at that moment."""
+    global _text
     text = os.environ.get(VARIABLE)
     if not text:
         return
+    _text = text
     _options.update(_core.read_json(text))
     os.register_at_fork(after_in_child=_begin_in_child)
-    # Children of multiprocessing end without the usual ceremony; they are told apart from crashes by this.
-    os._exit = _exit
+    Ends(finish, flush, _begin_again).watch()
+    watch_spawn()
+    if "subprocess" in sys.modules:
+        watch_subprocess(sys.modules["subprocess"])
+    else:
+        _watcher.watch("subprocess", _note_subprocess)
     atexit.register(finish)
     _start(began)
+
+
+def text_of_options() -> str | None:
+    """Return what ``hotspan run`` told this process, for its children."""
+    return _text
 
 
 def finish() -> None:
@@ -53,11 +69,30 @@ def finish() -> None:
     global _agent
     agent, _agent = _agent, None
     if agent is not None:
+        if not _knows_torch and _options.get("operators", True) and loaded_torch() is not None:
+            reason = "torch is loaded, but its import was not noticed"
+            agent.set_metadata(OPERATORS, {"recorded": False, "reason": reason})
         if _functions is not None:
             _functions.finish(agent)
         if _torch is not None:
             _torch.finish()
         agent.finish()
+
+
+def flush() -> None:
+    """Write what was recorded so far: this process may be about to end."""
+    if _agent is not None:
+        _agent.flush()
+
+
+def look_for_torch() -> None:
+    """Record the torch that came into this process without our notice; called when its library is there."""
+    if _agent is None or _knows_torch or _borrowers:
+        return
+    torch = loaded_torch()
+    # Not while torch.profiler runs: it would be in the way of ours.
+    if torch is not None and not torch._C._autograd._profiler_enabled():
+        _record_torch(torch, is_late=True)
 
 
 def lend(borrower: str, operators: bool) -> None:
@@ -85,10 +120,11 @@ def take_back(borrower: str, meanwhile: _core.Trace | None) -> None:
 
 
 def _start(began: int) -> None:
-    global _agent, _torch, _functions
+    global _agent, _torch, _functions, _knows_torch
     get = _options.get
     _agent = _core.Agent.start(_options["spool"], get("since"), get("until"), get("budget"))
-    _torch = None
+    _torch = _functions = None
+    _knows_torch = False
     _borrowers.clear()
     _agent.set_metadata("hotspan.environment", _environment())
     by_steps = bool(get("steps") or get("every"))
@@ -102,10 +138,12 @@ def _start(began: int) -> None:
         except _core.CollectError as error:
             print(f"hotspan: Python code is not sampled: {error}", file=sys.stderr)
     if get("operators", True):
-        if "torch" in sys.modules:
-            _record_torch(sys.modules["torch"])
-        elif not any(isinstance(finder, _TorchWatcher) for finder in sys.meta_path):
-            sys.meta_path.insert(0, _TorchWatcher())
+        torch = loaded_torch()
+        if torch is not None:
+            _record_torch(torch)
+        else:
+            _watcher.watch("torch", _note_torch)
+            _agent.watch_for_torch()
     if get("functions") or get("lines"):
         from hotspan._agent_functions import Functions
 
@@ -125,9 +163,12 @@ def _begin_in_child() -> None:
             print(f"hotspan: this process is not recorded: {error}", file=sys.stderr)
 
 
-def _exit(status: int) -> NoReturn:
-    finish()
-    _exit_now(status)
+def _begin_again() -> None:
+    """Go on to record a process that did not become another program after all."""
+    try:
+        _start(time.time_ns())
+    except Exception as error:
+        print(f"hotspan: this process is not recorded any more: {error}", file=sys.stderr)
 
 
 def _environment() -> dict[str, Any]:
@@ -151,41 +192,27 @@ def _environment() -> dict[str, Any]:
     }
 
 
-def _record_torch(torch: ModuleType) -> None:
-    global _torch
-    if _agent is not None and torch.__file__ is not None:
-        from hotspan._agent_torch import Torch
-
-        _torch = Torch(_agent, torch, _options)
+def _note_subprocess(subprocess: ModuleType) -> None:
+    _watcher.forget("subprocess")
+    watch_subprocess(subprocess)
 
 
-class _TorchWatcher:
-    """Notices when the program imports torch."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Let the others find torch, and act once it is loaded."""
-        if fullname != "torch":
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(fullname, path, target) if hasattr(finder, "find_spec") else None
-            if spec is not None:
-                _act_after_loading(spec)
-                return spec
-        return None
+def _note_torch(torch: ModuleType) -> None:
+    if is_torch(torch) and not _knows_torch:
+        _record_torch(torch)
 
 
-def _act_after_loading(spec: ModuleSpec) -> None:
-    loader = spec.loader
-    if loader is None:
+def _record_torch(torch: ModuleType, *, is_late: bool = False) -> None:
+    global _torch, _knows_torch
+    if _agent is None:
         return
-    load = loader.exec_module
+    _knows_torch = True
+    from hotspan._agent_torch import Torch
 
-    def load_and_act(module: ModuleType) -> None:
-        del loader.exec_module
-        load(module)
-        _record_torch(module)
-
-    loader.exec_module = load_and_act  # type: ignore[method-assign]
+    _watcher.forget("torch")
+    try:
+        _torch = Torch(_agent, torch, _options, is_late)
+    except Exception as error:
+        # This may be a torch that we do not know; the program's import succeeds all the same.
+        _agent.set_metadata(OPERATORS, {"recorded": False, "reason": f"{type(error).__name__}: {error}"})
+        print(f"hotspan: torch operators are not recorded: {error}", file=sys.stderr)

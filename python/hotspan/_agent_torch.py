@@ -20,7 +20,7 @@ from hotspan._beside_torch import BesideTorchProfiler
 class Torch:
     """The torch of this process, recorded."""
 
-    def __init__(self, agent: _core.Agent, torch: ModuleType, options: dict[str, Any]) -> None:
+    def __init__(self, agent: _core.Agent, torch: ModuleType, options: dict[str, Any], is_late: bool) -> None:
         self._agent = agent
         self._torch = torch
         self._process = os.getpid()
@@ -34,10 +34,12 @@ class Torch:
             self._record(bool(options.get("shapes")), bool(options.get("memory")))
         except _core.CollectError as error:
             reason = str(error).splitlines()[0]
+            agent.set_metadata(_agent.OPERATORS, {"recorded": False, "reason": reason})
             print(
                 f"hotspan: torch operators are not recorded: {reason} (see `hotspan doctor`)", file=sys.stderr
             )
             return
+        agent.set_metadata(_agent.OPERATORS, {"recorded": True, "is_late": is_late})
         if options.get("stack"):
             self._trace_calls()
         self._record_device()

@@ -95,4 +95,4 @@ pub use report::{Align, Cell, Column, Line, Series, Shown, Table, Unit};
 pub use reports::{Report, reports};
 pub use sampled::SampledTimes;
 pub use summary::Summary;
-pub use wall_time::{Activity, RUN_KEY, WallTime};
+pub use wall_time::{Activity, PROCESSES_KEY, RUN_KEY, WallTime};

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hotspan_collect::agent::{self, Agent, Device, Operators, Plan, Samples, Source};
 use hotspan_collect::calls::{self, Tracer};
@@ -17,10 +19,13 @@ use crate::calls::from_calls;
 use crate::error::{CollectError, from_collect, from_sample};
 use crate::json::from_python;
 use crate::native::GarbagePauses;
+use crate::torch_watch::TorchWatch;
 use crate::trace::PyTrace;
 
 /// Memory for records that wait to be written: enough for seconds of any program, in case the disk is slow.
 const MOST_BYTES: u64 = 256 << 20;
+/// How long a program that is about to end may be held up for its last moments to be written.
+const LONGEST_FLUSH: Duration = Duration::from_secs(2);
 /// At most this many calls of a thread are kept: half a gigabyte.
 const MOST_CALLS: usize = 20_000_000;
 
@@ -32,6 +37,8 @@ pub(crate) struct PyAgent {
     operators: Mutex<Option<TorchSource>>,
     device: Mutex<Option<Device>>,
     tracer: Mutex<Option<Arc<Tracer>>>,
+    /// Whether Python knows of torch.
+    torch_is_known: Arc<AtomicBool>,
 }
 
 /// How operators are recorded, to begin again after another profiler had them.
@@ -126,6 +133,7 @@ impl PyAgent {
             operators: Mutex::default(),
             device: Mutex::default(),
             tracer: Mutex::default(),
+            torch_is_known: Arc::default(),
         })
     }
 
@@ -158,6 +166,11 @@ impl PyAgent {
         }
     }
 
+    /// Looks for torch in the address space until it is recorded, and calls `hotspan._agent.look_for_torch` when it is there.
+    fn watch_for_torch(&self) {
+        self.add(Box::new(TorchWatch::new(Arc::clone(&self.torch_is_known))));
+    }
+
     /// Records the operators of the torch whose Python package is that folder.
     #[pyo3(signature = (torch_root, shapes, memory, on))]
     fn record_operators(
@@ -168,6 +181,7 @@ impl PyAgent {
         memory: bool,
         on: bool,
     ) -> PyResult<()> {
+        self.torch_is_known.store(true, Ordering::Release);
         let options = Options { shapes, memory, max_bytes: Some(MOST_BYTES), ..Options::default() };
         let started = py.detach(|| TorchSource::session(&torch_root, options));
         let source = Operators::new(started.map_err(|error| from_collect(&error))?);
@@ -252,6 +266,12 @@ impl PyAgent {
         *lock(&self.pauses) = Some(pauses);
         self.add(Box::new(samples));
         Ok(())
+    }
+
+    /// Writes all that there is: the program may be about to end. The recording goes on.
+    fn flush(&self, py: Python<'_>) -> bool {
+        let Some(flusher) = lock(&self.agent).as_ref().map(Agent::flusher) else { return false };
+        py.detach(|| flusher.flush(LONGEST_FLUSH))
     }
 
     /// Ends the recording. What could not be written is said on stderr: the program has ended or goes on.

@@ -23,6 +23,8 @@ mod native;
 mod reports;
 mod spans;
 mod tensors;
+#[expect(unsafe_code, reason = "has Python call it on the main thread")]
+mod torch_watch;
 mod trace;
 
 use std::ffi::OsString;

@@ -10,11 +10,12 @@ mod facts;
 mod hot;
 mod imports;
 mod memory;
+mod missing;
 mod processes;
 mod steps;
 mod waits;
 
-use hotspan_store::{Duration, LossCount, Severity};
+use hotspan_store::Duration;
 
 use crate::advice::{Advice, Selection, advise};
 use crate::model::Model;
@@ -68,7 +69,7 @@ pub fn overview(model: &Model) -> Overview {
         facts: facts::facts(model),
         cost: facts::cost(model),
         advice: advise(model, &Selection::default()),
-        missing: missing(model),
+        missing: missing::missing(model),
         sections: sections.into_iter().flatten().collect(),
         wall_time: model.wall_time().clone(),
     }
@@ -76,17 +77,6 @@ pub fn overview(model: &Model) -> Overview {
 
 fn top<T>(rows: &[T]) -> &[T] {
     &rows[..rows.len().min(TOP)]
-}
-
-fn missing(model: &Model) -> Vec<String> {
-    let wall_time = model.wall_time().as_ref();
-    let in_words = |loss: &LossCount| format!("{} ({} x {})", loss.loss.help(), loss.count, loss.loss.name());
-    let losses = model.losses().counts().iter().filter(|loss| loss.loss.severity() > Severity::Note);
-    let mut missing: Vec<String> = losses.map(in_words).collect();
-    if wall_time.is_some_and(|wall_time| wall_time.samples == 0 && wall_time.total.0 > 1_000_000_000) {
-        missing.push("no samples of the main thread: functions and lines are not known".to_owned());
-    }
-    missing
 }
 
 impl Overview {

@@ -27,6 +27,9 @@ use paint::Timeline;
 /// The metadata key under which a recording of a whole program says which thread and time it is about.
 pub const RUN_KEY: &str = "hotspan.run";
 
+/// The metadata key that tells about each process of a run: a list, in the order of their files.
+pub const PROCESSES_KEY: &str = "hotspan.processes";
+
 /// The metadata key under which a stretch of a recording says which one it is, in nanoseconds of the whole.
 pub(crate) const RANGE_KEY: &str = "hotspan.range";
 

@@ -71,6 +71,11 @@ impl Source for Device {
         left.into_iter().chain(part).for_each(|recording| recording.add_to(builder));
     }
 
+    fn flush(&mut self, builder: &mut TraceBuilder) {
+        lock(&self.state).round = ROUNDS - 1;
+        self.drain(builder);
+    }
+
     fn finish(mut self: Box<Self>, builder: &mut TraceBuilder) {
         self.pause();
         self.drain(builder);

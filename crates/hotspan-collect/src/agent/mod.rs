@@ -5,6 +5,7 @@
 
 mod budget;
 mod device;
+mod last_signal;
 mod lifetime;
 mod memory;
 mod operators;
@@ -29,6 +30,7 @@ use crate::spool::Spool;
 
 use budget::Budget;
 pub use device::Device;
+use last_signal::LastSignal;
 use lifetime::Lifetime;
 pub use operators::Operators;
 pub use plan::Plan;
@@ -36,13 +38,23 @@ pub use samples::Samples;
 
 /// How often the agent looks.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How many rounds of looking make one of writing: a chunk costs a few kilobytes beyond its rows.
+/// How many rounds of looking make one of writing at the most: a chunk costs a few kilobytes beyond its rows.
 const ROUNDS: u32 = 5;
+/// So many rows are worth a chunk of their own, in every round: what a program does is on the disk soon, however it ends.
+const MANY_ROWS: usize = 256;
+
+/// The metadata key of the signal that ended the process, when all was written before.
+const SIGNAL: &str = "hotspan.signal";
 
 /// Something that records while the program runs. Times are Unix nanoseconds.
 pub trait Source: Send {
     /// Adds what is new.
     fn drain(&mut self, builder: &mut TraceBuilder);
+
+    /// Adds all that there is, at once: the program may be about to end.
+    fn flush(&mut self, builder: &mut TraceBuilder) {
+        self.drain(builder);
+    }
 
     /// Ends, and adds the rest.
     fn finish(self: Box<Self>, builder: &mut TraceBuilder);
@@ -96,6 +108,9 @@ pub struct Agent {
 struct Shared {
     state: Mutex<State>,
     wake: Condvar,
+    /// Tells those who wait in [`Flusher::flush`].
+    flushed: Condvar,
+    last_signal: LastSignal,
 }
 
 /// A source, and what it was told last.
@@ -110,6 +125,11 @@ struct State {
     /// Something is new: do not wait for the next round.
     hurry: bool,
     ending: bool,
+    /// How many times everything was to be written at once, and up to which of them it was.
+    flushes_wanted: u64,
+    flushes_done: u64,
+    /// Nothing will be written any more.
+    is_over: bool,
 }
 
 impl Default for State {
@@ -121,6 +141,9 @@ impl Default for State {
             wanted: true,
             hurry: false,
             ending: false,
+            flushes_wanted: 0,
+            flushes_done: 0,
+            is_over: false,
         }
     }
 }
@@ -154,12 +177,16 @@ impl Agent {
         let worker = Arc::clone(&shared);
         let thread = own_threads::spawn("hotspan", move || {
             let written = worker.record(spool, plan);
+            last_signal::unwatch();
+            lock(&worker.state).is_over = true;
+            worker.flushed.notify_all();
             if written.is_err() {
                 worker.give_up();
             }
             written
         })?;
         lock(&shared.state).lifetime = Some(Lifetime::new(plan.from.is_none() && plan.until.is_none()));
+        last_signal::watch(&shared);
         let agent = Self { shared, thread: Some(thread), path };
         agent.add(Box::new(memory::Resident));
         Ok(agent)
@@ -181,7 +208,12 @@ impl Agent {
 
     /// Says that the program gets its turn; the interpreter came to us at that moment.
     pub fn is_ready(&self, began: UnixNanos) {
-        lock(&self.shared.state).change_lifetime(|lifetime| lifetime.is_ready(began));
+        let mut state = lock(&self.shared.state);
+        state.change_lifetime(|lifetime| lifetime.is_ready(began));
+        // A program that dies young has left its name.
+        state.flushes_wanted += 1;
+        state.hurry = true;
+        self.shared.wake.notify_all();
     }
 
     /// Says whether the program is where it should be recorded.
@@ -198,6 +230,12 @@ impl Agent {
     /// Says something about the recording.
     pub fn set_metadata(&self, key: &str, json: &str) {
         lock(&self.shared.state).metadata.push((key.to_owned(), json.to_owned()));
+    }
+
+    /// For whoever has all written at once.
+    #[must_use]
+    pub fn flusher(&self) -> Flusher {
+        Flusher { shared: Arc::clone(&self.shared) }
     }
 
     /// Ends all sources and the file.
@@ -223,6 +261,28 @@ impl Agent {
     }
 }
 
+/// Has all written that there is; the agent may end meanwhile.
+#[derive(Debug)]
+pub struct Flusher {
+    shared: Arc<Shared>,
+}
+
+impl Flusher {
+    /// Writes all that there is, for the program may be about to end; waits for that no longer than `longest`. Whether it was
+    /// written is the answer. The recording goes on.
+    #[must_use]
+    pub fn flush(&self, longest: Duration) -> bool {
+        let mut state = lock(&self.shared.state);
+        state.flushes_wanted += 1;
+        state.hurry = true;
+        let wanted = state.flushes_wanted;
+        self.shared.wake.notify_all();
+        let waits = |state: &mut State| state.flushes_done < wanted && !state.is_over;
+        let waited = self.shared.flushed.wait_timeout_while(state, longest, waits);
+        waited.unwrap_or_else(PoisonError::into_inner).0.flushes_done >= wanted
+    }
+}
+
 impl Shared {
     fn record(&self, mut spool: Spool, plan: Plan) -> Result<(), FileError> {
         let mut builder = TraceBuilder::new();
@@ -233,7 +293,7 @@ impl Shared {
         let mut round = 0_u32;
         loop {
             let mut state = lock(&self.state);
-            while !state.ending && !state.hurry && Instant::now() < due {
+            while !state.ending && !state.hurry && self.last_signal.waiting() == 0 && Instant::now() < due {
                 let left = due.saturating_duration_since(Instant::now());
                 state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
             }
@@ -247,6 +307,11 @@ impl Shared {
                 builder.metadata.set(&key, &json);
             }
             let ending = state.ending;
+            let (flushes, signal) = (state.flushes_wanted, self.last_signal.waiting());
+            let flush = flushes > state.flushes_done || signal != 0;
+            if signal != 0 {
+                builder.metadata.set(SIGNAL, &signal.to_string());
+            }
             let turn = Turn { is_time: plan.is_time(clock::unix_now()), is_in_range: state.wanted };
             // Sources may wait for Python's lock: nobody may wait for ours meanwhile.
             let mut sources = std::mem::take(&mut state.sources);
@@ -262,12 +327,16 @@ impl Shared {
                     *told = turn;
                     source.record(turn, &mut builder);
                 }
-                source.drain(&mut builder);
+                if flush {
+                    source.flush(&mut builder);
+                } else {
+                    source.drain(&mut builder);
+                }
             }
-            // At once for the first time, so that a program that dies young has left its name.
-            let writes = is_round && round.is_multiple_of(ROUNDS);
+            let is_turn = is_round && round.is_multiple_of(ROUNDS);
+            let writes = is_turn || flush || (is_round && builder.event_count() >= MANY_ROWS);
             round = round.wrapping_add(u32::from(is_round));
-            if writes {
+            if is_turn {
                 budget.look(&sources);
                 budget.keep(&mut sources, &mut builder);
                 budget.describe(&mut builder);
@@ -279,6 +348,11 @@ impl Shared {
             drop(state);
             if writes {
                 spool.append(&mut builder)?;
+            }
+            if flush {
+                self.last_signal.is_written(signal);
+                lock(&self.state).flushes_done = flushes;
+                self.flushed.notify_all();
             }
         }
     }

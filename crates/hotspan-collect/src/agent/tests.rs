@@ -39,6 +39,25 @@ fn what_sources_have_is_in_the_file() {
     assert!(trace.metadata().value("hotspan.cost").unwrap()["agent_ns"].as_u64() > Some(0));
 }
 
+/// What was flushed is in the file although nothing ended it, as after a kill.
+#[test]
+fn what_was_flushed_needs_no_end() {
+    let folder = std::env::temp_dir().join(format!("hotspan-agent-flush-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let agent = Agent::start(&folder, Plan::default()).unwrap();
+    let path = agent.path().to_owned();
+    agent.add(Box::new(Ticker(0)));
+    agent.set_metadata("hotspan.test", "1");
+    assert!(agent.flusher().flush(Duration::from_secs(60)));
+    let copy = std::fs::read(&path).unwrap();
+    agent.finish().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let trace = hotspan_store::file::read(copy.as_slice(), &mut |_| true).unwrap();
+    assert_eq!(trace.losses().count(hotspan_store::Loss::TruncatedFile), 1);
+    assert!(!trace.spans().is_empty());
+    assert_eq!(trace.metadata().get("hotspan.test"), Some("1"));
+}
+
 /// Nothing is recorded before and after the time that was asked for.
 #[test]
 fn sources_are_told_when_to_record() {
@@ -74,6 +93,7 @@ fn a_lost_folder_ends_the_recording() {
     agent.add(Box::new(Ticker(0)));
     std::thread::sleep(INTERVAL);
     std::fs::remove_dir_all(&folder).unwrap();
+    assert!(!agent.flusher().flush(Duration::from_secs(60)), "and nobody waits for what cannot be");
     assert!(agent.finish().is_err());
 }
 

@@ -8,6 +8,7 @@ mod name;
 mod output;
 mod program;
 mod spool;
+mod unrecorded;
 
 use std::env;
 use std::ffi::OsString;
@@ -130,7 +131,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     inject(&mut command, arguments.python.as_deref(), &options).inspect_err(|_| output.abandon())?;
 
     let mut process = 0;
-    let status = launch::run(&mut command, LONG, |pid| {
+    let mut descendants = unrecorded::Descendants::default();
+    let status = launch::run(&mut command, unrecorded::INTERVAL, |pid| {
+        descendants.look(pid);
         if process == 0 {
             spool::describe(&output.spool, &facts(&program, pid, started));
         }
@@ -153,6 +156,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     facts["end_unix_ns"] = ended.0.into();
     facts["written_unix_ns"] = spool::last_written(&output.spool, process).map(|written| written.0).into();
     facts["ended"] = describe(status).into();
+    facts["unrecorded"] = descendants.unrecorded(&output.spool);
     trace.set_metadata(RUN_KEY, &facts.to_string());
     let model = Model::new(trace);
     let saved = output.save(&model);

@@ -3,14 +3,14 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use hotspan_collect::clock::UnixNanos;
 use hotspan_collect::process_tree::ProcessNumber;
 use serde_json::Value;
 
 use crate::error::CommandError;
-use crate::run_folder::{ABOUT, process_of, recordings};
+use crate::run_folder::{ABOUT, process_of, recordings, written};
 
 /// A new folder beside the output.
 pub(super) fn make(output: &Path) -> Result<PathBuf, CommandError> {
@@ -53,7 +53,5 @@ pub(super) fn wait_for_children(spool: &Path) {
 /// When a process was written last: what it did later is its exit.
 pub(super) fn last_written(spool: &Path, process: u32) -> Option<UnixNanos> {
     let file = recordings(spool).filter(|path| process_of(path) == Some(process)).max()?;
-    let since_epoch =
-        fs::metadata(file).ok()?.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    Some(UnixNanos(i64::try_from(since_epoch.as_nanos()).ok()?))
+    written(&file).map(UnixNanos)
 }
