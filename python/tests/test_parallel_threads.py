@@ -74,7 +74,7 @@ print(([calls[name] for name in ("leaf", "branch", "work")], callers["leaf"]))
 def test_lines_of_threads_are_all_counted(interpreter: str, tmp_path: Path) -> None:
     (tmp_path / "watched.py").write_text(
         "def down(n):\n    if n == 0:\n        return 0\n    return down(n - 1)\n\n"
-        "def work(_):\n    total = 0\n    for number in range(3_000):\n        total += number\n        down(3)\n"
+        "def work(_):\n    total = 0\n    for number in range(20_000):\n        total += number\n    return down(3)\n"
     )
     program = f"""
 import sys
@@ -91,8 +91,8 @@ print(rows)
 """
     rows = told(interpreter, program)
     assert rows == {
-        "work": {7: 8, 8: 8 * 3_001, 9: 24_000, 10: 24_000},
-        "down": {2: 96_000, 3: 24_000, 4: 72_000},
+        "work": {7: 8, 8: 8 * 20_001, 9: 160_000, 10: 8},
+        "down": {2: 32, 3: 8, 4: 24},
     }
 
 
