@@ -39,4 +39,5 @@ pub mod process_tree;
 pub mod sampler;
 mod spool;
 pub mod terminal;
+mod thread_number;
 pub mod torch;
