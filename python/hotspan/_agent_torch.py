@@ -37,6 +37,8 @@ class Torch:
             print(
                 f"hotspan: torch operators are not recorded: {reason} (see `hotspan doctor`)", file=sys.stderr
             )
+            # Devices are recorded by other means.
+            self._record_device()
             return
         if options.get("stack"):
             self._trace_calls()
