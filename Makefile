@@ -10,6 +10,9 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 TORCH ?=
+# Of torch, for `make hooks`, and processors for `make wheel`; all when empty.
+RELEASES ?=
+PROCESSORS ?= x86_64 aarch64
 VENV := .venv$(if $(TORCH),-torch-$(TORCH))
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
@@ -30,6 +33,7 @@ CHECK_READING := ZSTD_SYS_USE_PKG_CONFIG=1 PKG_CONFIG=echo PKG_CONFIG_ALLOW_CROS
 
 # Linters are pinned: a new version must not turn an old commit red.
 TOOLS := 'maturin>=1.9,<2' ruff==0.17.4 mypy==2.4.1 'pytest>=8.3'
+WHEEL_TOOLS := ziglang==0.17.0 cargo-zigbuild==0.24.0 auditwheel==6.8.2
 # The newest torchvision of a given torch is found by pip: each torchvision asks for exactly one torch.
 TORCH_PACKAGES := $(if $(TORCH),torch==$(TORCH),torch) torchvision numpy
 TEST_PACKAGES := pyarrow polars duckdb accelerate pandas plotly networkx pydot \
@@ -51,9 +55,32 @@ demo: dev $(STAMPS)/torch ## Run a small torch training under hotspan and show i
 	show hotspan run -o build/demo/train.hotspan examples/train.py; \
 	show ls -l build/demo
 
+# A step of a release. Only headers of torch's wheels are fetched; what is made is not kept in the repository.
+.PHONY: hooks
+hooks: dev ## Compile the torch hooks that the wheel carries, for the releases of the last two years
+	$(BIN)/python shim/carry.py --output build/hooks $(RELEASES)
+	@rm -rf python/hotspan/_hooks && cp -r build/hooks/$(shell uname -m) python/hotspan/_hooks
+
+# Zig links against the C library of old systems, and for the other processor.
+.PHONY: wheel
+wheel: web $(STAMPS)/wheel ## Build manylinux wheels for x86-64 and aarch64, one for all Pythons
+	@for processor in $(PROCESSORS); do \
+		rustup target add $$processor-unknown-linux-gnu > /dev/null 2>&1 || true; \
+		rustup target list --installed | grep -q $$processor-unknown-linux-gnu \
+			|| { echo "no wheel for $$processor: its Rust library cannot be had"; continue; }; \
+		rm -rf python/hotspan/_hooks; \
+		if [ -d build/hooks/$$processor ]; then cp -r build/hooks/$$processor python/hotspan/_hooks; \
+		else echo "the wheel for $$processor carries no torch hooks: make hooks comes first"; fi; \
+		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --out build/wheels \
+			--target $$processor-unknown-linux-gnu --compatibility manylinux_2_28; \
+	done
+	@rm -rf python/hotspan/_hooks; [ ! -d build/hooks/$(shell uname -m) ] \
+		|| cp -r build/hooks/$(shell uname -m) python/hotspan/_hooks
+
 .PHONY: test
 test: dev $(STAMPS)/torch $(STAMPS)/tests ## Run all tests, Rust and Python
 	cargo test --workspace --locked
+	$(BIN)/maturin build --release --locked --quiet --compatibility linux --out build/wheels-of-tests
 	$(BIN)/python -m pytest
 
 .PHONY: bench
@@ -123,6 +150,9 @@ $(STAMPS)/torch: Makefile | $(BIN)/python
 $(STAMPS)/tests: Makefile | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --no-deps $(BARE_TEST_PACKAGES)
 	$(call INSTALL,$(TEST_PACKAGES))
+
+$(STAMPS)/wheel: Makefile $(STAMPS)/tools | $(BIN)/python
+	$(call INSTALL,$(WHEEL_TOOLS))
 
 $(STAMPS)/bench: Makefile $(STAMPS)/torch | $(BIN)/python
 	$(call INSTALL,$(BENCH_PACKAGES))

@@ -38,6 +38,8 @@ class Torch:
             print(
                 f"hotspan: torch operators are not recorded: {reason} (see `hotspan doctor`)", file=sys.stderr
             )
+            # Devices are recorded by other means.
+            self._record_device()
             return
         agent.set_metadata(_agent.OPERATORS, {"recorded": True, "is_late": is_late})
         if options.get("stack"):

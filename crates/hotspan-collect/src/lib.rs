@@ -41,4 +41,5 @@ pub mod sampler;
 mod spool;
 mod syscalls;
 pub mod terminal;
+mod thread_number;
 pub mod torch;

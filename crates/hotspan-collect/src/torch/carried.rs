@@ -22,7 +22,7 @@ pub(super) fn folder() -> Option<PathBuf> {
 
 /// The hooks for this torch; otherwise why they do not do.
 pub(super) fn find(folder: &Path, install: &TorchInstall) -> Result<PathBuf, String> {
-    let library = folder.join(name(install)).with_added_extension("so");
+    let library = folder.join(name(install));
     if !library.is_file() {
         return Err(format!("none for torch {} were made", install.release()));
     }
@@ -51,7 +51,7 @@ pub(super) fn make(install: &TorchInstall, folder: &Path) -> Result<PathBuf, Col
     let work = folder.join(format!("build-{}", std::process::id()));
     std::fs::create_dir_all(&work).map_err(failed(&work))?;
     let result = make_in(&work, install).and_then(|(built, list)| {
-        let library = folder.join(name(install)).with_added_extension("so");
+        let library = folder.join(name(install));
         let listed = library.with_extension("headers");
         std::fs::write(&listed, list).map_err(failed(&listed))?;
         std::fs::rename(built, &library).map_err(failed(&library))?;
@@ -96,7 +96,7 @@ fn headers_of(rules: &str, include: &Path) -> Vec<String> {
 fn name(install: &TorchInstall) -> String {
     let strings = if install.cxx11_abi() { "cxx11" } else { "old-strings" };
     let assertions = if install.is_debug() { "-debug" } else { "" };
-    format!("torch-{}-{}-{strings}{assertions}", install.release(), install.architecture())
+    format!("torch-{}-{}-{strings}{assertions}.so", install.release(), install.architecture())
 }
 
 /// The file that this code was loaded from.

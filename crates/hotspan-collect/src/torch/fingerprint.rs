@@ -45,8 +45,7 @@ mod tests {
 
     #[test]
     fn pieces_do_not_run_into_each_other() {
-        let of =
-            |pieces: &[&str]| pieces.iter().fold(Fingerprint::new(), |hash, piece| hash.with(piece)).number();
+        let of = |pieces: &[&str]| pieces.iter().fold(Fingerprint::new(), Fingerprint::with).number();
         assert_eq!(of(&["a", "b"]), of(&["a", "b"]));
         assert_ne!(of(&["a", "b"]), of(&["ab"]));
         assert_ne!(of(&["a", "b"]), of(&["b", "a"]));
