@@ -71,6 +71,7 @@ class RecordedProgram:
         """Its end."""
         output, errors = started.communicate(timeout=PATIENCE)
         files = (path for path in (self.folder / name).rglob("*") if path.is_file())
+        output, errors = (text.replace(str(self.folder / name), "FOLDER") for text in (output, errors))
         return Seen(
             started.returncode,
             output,
