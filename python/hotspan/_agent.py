@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: Set by ``hotspan run``: what to record, and the folder to write to.
 VARIABLE = "HOTSPAN_RUN"
 
+#: Set by launchers: which of many processes this one is.
+_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+
 _agent: _core.Agent | None = None
 _torch: Torch | None = None
 # Whether it was tried to record torch, successfully or not.
@@ -187,7 +190,9 @@ def _environment() -> dict[str, Any]:
         "variables": {
             name: value
             for name, value in os.environ.items()
-            if name.endswith("_NUM_THREADS") or name.startswith(("CUDA_VISIBLE", "TORCH_", "PYTORCH_"))
+            if name.endswith("_NUM_THREADS")
+            or name.startswith(("CUDA_VISIBLE", "TORCH_", "PYTORCH_"))
+            or name in _RANKS
         },
     }
 

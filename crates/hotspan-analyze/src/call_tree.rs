@@ -283,7 +283,8 @@ fn python_callee(text: &str) -> Callee {
 #[must_use]
 pub fn is_library(file: &str) -> bool {
     let installed = ["/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"];
-    installed.iter().any(|part| file.contains(part)) || file.starts_with("<frozen ")
+    let is_generated = file.contains("/torchinductor_");
+    installed.iter().any(|part| file.contains(part)) || file.starts_with("<frozen ") || is_generated
 }
 
 #[cfg(test)]

@@ -54,6 +54,7 @@ pub mod functions;
 pub mod gpu;
 pub mod idle;
 pub mod intervals;
+pub mod job;
 pub mod kernels;
 pub mod launch_statistics;
 pub mod lines;

@@ -14,7 +14,7 @@ use hotspan_store::{
 use crate::intervals::Interval;
 use crate::model::Model;
 use crate::model::memory_events::MemoryEventKind;
-use crate::overview::program_line;
+use crate::overview::{ProgramFolder, program_line};
 
 /// A line of source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,13 @@ pub type SourceLines = BTreeMap<SourceLine, LineCost>;
 
 /// The lines of a trace.
 pub(crate) fn find(model: &Model) -> SourceLines {
-    let mut lines = Lines { model, lines: Vec::new(), costs: Vec::new(), of_frame: Vec::new() };
+    let mut lines = Lines {
+        model,
+        folder: ProgramFolder::of(model),
+        lines: Vec::new(),
+        costs: Vec::new(),
+        of_frame: Vec::new(),
+    };
     lines.of_frame = vec![None; model.profile().frames.len()];
     lines.add_samples();
     let samples = SamplesByThread::of(model);
@@ -65,6 +71,7 @@ pub(crate) fn find(model: &Model) -> SourceLines {
 
 struct Lines<'a> {
     model: &'a Model,
+    folder: ProgramFolder,
     lines: Vec<SourceLine>,
     costs: Vec<LineCost>,
     /// For each frame, its line.
@@ -87,7 +94,8 @@ impl Lines<'_> {
         let mut indices: BTreeMap<SourceLine, usize> = BTreeMap::new();
         for (index, row) in profile.frames.rows().enumerate() {
             if row.kind == FrameKind::Python && row.line > 0 {
-                let (file, function) = (model.str(row.file).to_owned(), model.str(row.name).to_owned());
+                let file = self.folder.whole(model.str(row.file)).into_owned();
+                let function = model.str(row.name).to_owned();
                 let line = self.index(&mut indices, SourceLine { file, line: row.line, function });
                 self.of_frame[index] = Some(line);
             }
@@ -148,7 +156,7 @@ impl Lines<'_> {
         for row in profile.lines.rows().filter(|row| row.hits > 0) {
             let function = profile.frames.row(row.function);
             let line = SourceLine {
-                file: self.model.str(function.file).to_owned(),
+                file: self.folder.whole(self.model.str(function.file)).into_owned(),
                 line: row.line,
                 function: self.model.str(function.name).to_owned(),
             };

@@ -37,6 +37,7 @@ pub mod keys;
 mod losses;
 mod merge;
 mod metadata;
+mod of_processes;
 mod profile;
 mod string_table;
 mod table;

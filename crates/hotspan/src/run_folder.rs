@@ -74,7 +74,15 @@ fn about(path: &Path, trace: &Trace) -> Value {
         "signal": metadata("hotspan.signal"),
         "written_unix_ns": written(path),
         "operators": metadata("hotspan.operators"),
+        "metadata": own_words(trace),
     })
+}
+
+/// What a process says about itself: of several traces that are merged, only the first would be heard.
+fn own_words(trace: &Trace) -> Value {
+    let keys = trace.metadata().iter().filter(|(key, _)| key.starts_with("hotspan."));
+    let values = keys.filter_map(|(key, _)| Some((key.to_owned(), trace.metadata().value(key)?)));
+    values.collect::<serde_json::Map<_, _>>().into()
 }
 
 /// When a file was last written.

@@ -9,6 +9,7 @@ use hotspan_store::Duration;
 
 use crate::advice::{Selection, advise};
 use crate::diff::{By, Diff, DiffRow, Verdict, diff};
+use crate::job;
 use crate::model::Model;
 use crate::overview::hot::{self, HotRow};
 use crate::report::Table;
@@ -76,6 +77,9 @@ pub struct Comparison {
 /// Compares two runs.
 #[must_use]
 pub fn compare(before: &Model, after: &Model) -> Comparison {
+    // Of launchers, those that they started are compared.
+    let described = [before, after].map(|model| job::find(model).map(|job| job.model));
+    let (before, after) = (described[0].as_ref().unwrap_or(before), described[1].as_ref().unwrap_or(after));
     let walls = before.wall_time().as_ref().zip(after.wall_time().as_ref());
     let operators = diff(before, after, By::Operator);
     let step = operators.steps.map(|steps| (operators.total.clone(), steps));

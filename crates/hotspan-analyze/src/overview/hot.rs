@@ -3,16 +3,16 @@
 //! The main thread counts with all its time, waiting included, since that is what the user waits for. Other threads and
 //! processes count while they ran: most of them wait for work most of the time.
 
+use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 use hotspan_store::{Duration, FrameId, FrameKind, FrameRow, SampleState, StackId, Trace};
 
 use crate::call_tree::is_library;
 use crate::model::Model;
+use crate::overview::folder::ProgramFolder;
 use crate::report::Table;
 use crate::report::schema::{Schema, share};
-use crate::wall_time::{
-    RUN_KEY, is_importing, is_recorder, is_system_or_interpreter, package, program_thread,
-};
+use crate::wall_time::{is_importing, is_recorder, is_system_or_interpreter, package, program_thread};
 
 /// The name of the thread that records.
 const OWN_THREAD: &str = "hotspan";
@@ -54,7 +54,7 @@ fn inside_library(file: &str) -> &str {
 }
 
 /// Whether a thread is the one that records.
-pub(super) fn is_ours(trace: &Trace, name: Option<hotspan_store::StringId>) -> bool {
+pub(crate) fn is_ours(trace: &Trace, name: Option<hotspan_store::StringId>) -> bool {
     name.is_some_and(|name| trace.str(name) == OWN_THREAD)
 }
 
@@ -108,7 +108,28 @@ pub(super) fn functions(model: &Model) -> Vec<HotRow> {
         };
         HotRow { name: model.str(row.name).to_owned(), location, own, total }
     };
-    rows.into_iter().map(row).collect()
+    united(rows.into_iter().map(row))
+}
+
+/// One row for each function: processes may spell its file differently.
+fn united(rows: impl Iterator<Item = HotRow>) -> Vec<HotRow> {
+    let mut found: Vec<HotRow> = Vec::new();
+    let mut positions: HashMap<(String, String), usize> = HashMap::new();
+    for row in rows {
+        match positions.entry((row.name.clone(), row.location.clone())) {
+            Entry::Occupied(known) => {
+                let known = &mut found[*known.get()];
+                known.own += row.own;
+                known.total += row.total;
+            }
+            Entry::Vacant(new) => {
+                new.insert(found.len());
+                found.push(row);
+            }
+        }
+    }
+    found.sort_by_key(|row| std::cmp::Reverse((row.own, row.total)));
+    found
 }
 
 /// The kernel, the C library and the interpreter run what others ask for: what they do is the caller's own time. Threads of
@@ -122,31 +143,28 @@ fn is_glue(file: &str) -> bool {
     file.is_empty() || file == "[kernel]" || is_open_mp || is_system_or_interpreter(file)
 }
 
-/// The folder that the program was started in: its files are shown as seen from there.
-pub(super) struct ProgramFolder(Option<String>);
-
-impl ProgramFolder {
-    pub(super) fn of(trace: &Trace) -> Self {
-        let run = trace.metadata().value(RUN_KEY);
-        Self(run.and_then(|run| run.get("folder")?.as_str().map(|folder| format!("{folder}/"))))
-    }
-
-    pub(super) fn shorten<'a>(&self, file: &'a str) -> &'a str {
-        let inside = self.0.as_ref().and_then(|folder| file.strip_prefix(folder.as_str()));
-        inside.unwrap_or(file)
-    }
-}
-
-/// The innermost frame of a stack in a file of the program's own.
+/// The innermost frame of a stack in a file of the program's own. A program that has no file is the text that was given to Python.
 pub(crate) fn program_line(trace: &Trace, stack: StackId) -> Option<FrameId> {
     let profile = trace.profile();
+    let given_text = || {
+        let is_python = |frame: &FrameId| profile.frames.row(*frame).kind == FrameKind::Python;
+        let outermost = profile.stacks.frames(stack).filter(is_python).last()?;
+        let outermost = profile.frames.row(outermost);
+        let is_text = ["<string>", "<stdin>"].contains(&trace.str(outermost.file));
+        let is_of_text = |frame: &FrameId| {
+            let row = profile.frames.row(*frame);
+            row.kind == FrameKind::Python && row.file == outermost.file && row.line > 0
+        };
+        (is_text && trace.str(outermost.name) == "<module>")
+            .then(|| profile.stacks.frames(stack).find(is_of_text))?
+    };
     let is_users = |frame: &FrameId| {
         let row = profile.frames.row(*frame);
         let file = trace.str(row.file);
         let is_file = file.ends_with(".py") || file.contains('/');
         row.kind == FrameKind::Python && row.line > 0 && is_file && !is_library(file) && !is_recorder(file)
     };
-    profile.stacks.frames(stack).find(is_users)
+    profile.stacks.frames(stack).find(is_users).or_else(given_text)
 }
 
 /// Lines of the program's own files: the time of all library code they called is theirs.

@@ -58,19 +58,19 @@ pub(super) fn imported(trace: &Trace, stack: StackId) -> Option<Vec<String>> {
     let outermost = frames.iter().rposition(|row| trace.str(row.name) == "_find_and_load")?;
     let modules = frames[..outermost].iter().filter(is_python);
     let modules = modules.filter(|row| trace.str(row.name) == "<module>").map(|row| trace.str(row.file));
-    Some(modules.map(package_of_module).collect())
+    Some(modules.filter_map(package_of_module).collect())
 }
 
-/// The package of a source file: what people write after `import`.
-fn package_of_module(file: &str) -> String {
+/// The package of a source file: what people write after `import`. Text that modules make and run is of no package.
+fn package_of_module(file: &str) -> Option<String> {
     let installed = ["/site-packages/", "/dist-packages/"].iter().find_map(|folder| file.split_once(folder));
     if let Some((_, inside)) = installed {
-        return inside.split('/').next().unwrap_or(inside).trim_end_matches(".py").to_owned();
+        return Some(inside.split('/').next().unwrap_or(inside).trim_end_matches(".py").to_owned());
     }
     if file.contains("/lib/python3") || file.starts_with("<frozen ") {
-        return "standard library".to_owned();
+        return Some("standard library".to_owned());
     }
-    file.rsplit('/').next().unwrap_or(file).to_owned()
+    (!file.starts_with('<')).then(|| file.rsplit('/').next().unwrap_or(file).to_owned())
 }
 
 #[cfg(test)]
@@ -79,9 +79,11 @@ mod tests {
 
     #[test]
     fn packages_are_called_as_in_import() {
-        assert_eq!(package_of_module("/v/lib/python3.11/site-packages/torch/nn/__init__.py"), "torch");
-        assert_eq!(package_of_module("/v/lib/python3.11/site-packages/six.py"), "six");
-        assert_eq!(package_of_module("/usr/lib/python3.11/json/decoder.py"), "standard library");
-        assert_eq!(package_of_module("/home/me/model.py"), "model.py");
+        let package = |file| package_of_module(file).unwrap_or_default();
+        assert_eq!(package("/v/lib/python3.11/site-packages/torch/nn/__init__.py"), "torch");
+        assert_eq!(package("/v/lib/python3.11/site-packages/six.py"), "six");
+        assert_eq!(package("/usr/lib/python3.11/json/decoder.py"), "standard library");
+        assert_eq!(package("/home/me/model.py"), "model.py");
+        assert_eq!(package_of_module("<string>"), None);
     }
 }

@@ -14,17 +14,30 @@ use crate::report::schema::{Schema, unless_empty};
 
 /// How many of those who hold memory are named.
 const HOLDERS: usize = 3;
+/// More processes than this have no rows of their own.
+const MOST: usize = 8;
 
 pub(super) fn memory(model: &Model) -> Option<Table> {
     let named = |holders: Vec<(&str, Bytes)>| {
         holders.iter().map(|(name, bytes)| format!("{name} ({bytes})")).collect::<Vec<_>>().join(", ")
     };
     let mut rows: Vec<(String, Bytes, Duration, String)> = Vec::new();
-    for process in &model.process_memory().processes {
+    let mut processes: Vec<&ProcessSeries> = model.process_memory().processes.iter().collect();
+    let mut others = Vec::new();
+    if processes.len() > MOST {
+        // The program, and those that had most.
+        processes[1..].sort_by_key(|process| std::cmp::Reverse(process.peak()));
+        others = processes.split_off(MOST - 1);
+    }
+    for process in processes {
         let Some((time, bytes)) = process.peak_point() else { continue };
         let grown = growth(model, process, time);
         let grown = grown.iter().take(HOLDERS).map(|(what, bytes)| (what.as_str(), *bytes));
         rows.push((format!("process {}", process.pid), bytes, Duration(time.0), named(grown.collect())));
+    }
+    if let Some((time, bytes)) = others.first().and_then(|largest| largest.peak_point()) {
+        let what = format!("each of {} others, at most", others.len());
+        rows.push((what, bytes, Duration(time.0), String::new()));
     }
     for timeline in model.memory_timeline() {
         let MemoryDevice { kind, index, process } = timeline.device;

@@ -7,6 +7,7 @@
 mod calls;
 pub mod compare;
 mod facts;
+mod folder;
 mod hot;
 mod imports;
 mod memory;
@@ -18,13 +19,16 @@ mod waits;
 use hotspan_store::Duration;
 
 use crate::advice::{Advice, Selection, advise};
+use crate::job;
 use crate::model::Model;
+use crate::ranks::Ranks;
 use crate::report::Table;
 use crate::report::schema::Schema;
 use crate::wall_time::{WallTime, program_thread};
 
 pub use facts::{Cost, cost};
-pub(crate) use hot::{counted_samples, program_line};
+pub(crate) use folder::ProgramFolder;
+pub(crate) use hot::{counted_samples, is_ours, program_line};
 
 /// Rows of each list of what cost most.
 const TOP: usize = 10;
@@ -34,6 +38,12 @@ const TOP: usize = 10;
 pub struct Overview {
     /// What ran, where, for how long: names and values.
     pub facts: Vec<(String, String)>,
+    /// How long all of it took, from the start of the command to its end.
+    pub whole: Option<Duration>,
+    /// Which process all that follows is about, where that is not the one that was started, and why.
+    pub about: Option<String>,
+    /// Ranks, and who waited for whom.
+    pub ranks: Vec<Table>,
     /// Where the wall time went.
     pub wall_time: Option<WallTime>,
     /// What recording cost.
@@ -46,9 +56,24 @@ pub struct Overview {
     pub sections: Vec<Table>,
 }
 
-/// Sums up a program.
+/// Sums up a program: the process that was started, or the one that did the work for it.
 #[must_use]
 pub fn overview(model: &Model) -> Overview {
+    let Some(job) = job::find(model) else {
+        let mut overview = of_process(model);
+        overview.sections.extend(processes::processes(model, program_thread(model)));
+        return overview;
+    };
+    let mut overview = of_process(&job.model);
+    overview.whole = model.wall_time().as_ref().map(|wall_time| wall_time.total);
+    overview.about = Some(job.words);
+    overview.ranks = job.ranks.iter().flat_map(Ranks::report).map(narrow).collect();
+    overview.missing = missing::missing(model);
+    overview.sections.extend(processes::processes(model, program_thread(model)));
+    overview
+}
+
+fn of_process(model: &Model) -> Overview {
     let main = program_thread(model);
     let whole = model.wall();
     let sections = [
@@ -63,15 +88,34 @@ pub fn overview(model: &Model) -> Overview {
         calls::modules(model, TOP),
         calls::device_work(model, TOP),
         memory::memory(model),
-        processes::processes(model, main),
     ];
     Overview {
         facts: facts::facts(model),
+        whole: model.wall_time().as_ref().map(|wall_time| wall_time.total),
+        about: None,
+        ranks: Vec::new(),
         cost: facts::cost(model),
         advice: advise(model, &Selection::default()),
         missing: missing::missing(model),
         sections: sections.into_iter().flatten().collect(),
         wall_time: model.wall_time().clone(),
+    }
+}
+
+/// The columns that a report has room for.
+fn narrow(ranks: Table) -> Table {
+    const ON_HOST: [&str; 9] =
+        ["rank", "process", "wall", "running", "operators", "steps", "step", "wait", "last"];
+    const ON_DEVICES: [&str; 9] =
+        ["rank", "wall", "steps", "step", "compute", "communication", "idle", "wait", "last"];
+    const COLLECTIVES: [&str; 8] =
+        ["kind", "calls", "bytes", "transfer", "wait", "longest_wait", "last", "times_last"];
+    match ranks.id.as_str() {
+        "ranks" if ranks.columns.iter().any(|column| column.key == "compute") => {
+            ranks.with_columns(&ON_DEVICES)
+        }
+        "ranks" => ranks.with_columns(&ON_HOST),
+        _ => ranks.with_columns(&COLLECTIVES),
     }
 }
 
@@ -84,8 +128,8 @@ impl Overview {
     #[must_use]
     pub fn facts_table(&self) -> Table {
         let mut facts = self.facts.clone();
-        let wall_time = self.wall_time.as_ref().map(|wall_time| wall_time.total.to_string());
-        facts.extend(wall_time.map(|wall_time| ("Wall time".to_owned(), wall_time)));
+        facts.extend(self.whole.map(|whole| ("Wall time".to_owned(), whole.to_string())));
+        facts.extend(self.about.clone().map(|about| ("About".to_owned(), about)));
         facts.extend(self.cost_in_words().map(|cost| ("Cost of recording".to_owned(), cost)));
         Schema::<(String, String)>::new("program", "Program")
             .text("fact", "Fact", |row| &row.0)
@@ -111,8 +155,8 @@ impl Overview {
     #[must_use]
     pub fn report(&self) -> Vec<Table> {
         let wall_time = self.wall_time.iter().map(WallTime::report);
-        let tables =
-            std::iter::once(self.facts_table()).chain(wall_time).chain(self.sections.iter().cloned());
+        let (ranks, sections) = (self.ranks.iter().cloned(), self.sections.iter().cloned());
+        let tables = std::iter::once(self.facts_table()).chain(ranks).chain(wall_time).chain(sections);
         tables.filter(|table| !table.rows.is_empty()).collect()
     }
 }

@@ -3,7 +3,8 @@
 use hashbrown::HashMap;
 use hotspan_store::{Duration, FrameKind, SampleState, StackId, Trace, TrackId};
 
-use crate::overview::hot::{ProgramFolder, program_line};
+use crate::overview::folder::ProgramFolder;
+use crate::overview::hot::program_line;
 use crate::report::Table;
 use crate::report::schema::{Schema, share, unless_empty};
 use crate::wall_time::kernel_call_of_wait;

@@ -39,7 +39,7 @@ pub(super) fn collectives(model: &Model) -> Vec<Collective> {
     let all = model.device_work().iter().flat_map(|device| &device.work);
     let mut kernels: Vec<&Work> = all.filter(|work| work.kind == WorkKind::Communication).collect();
     if kernels.is_empty() {
-        return Vec::new();
+        return on_host(model);
     }
     kernels.sort_by_key(|work| work.interval.begin);
     let (groups, numbers, sizes) = (model.process_group(), model.collective_sequence(), model.group_size());
@@ -66,6 +66,30 @@ pub(super) fn collectives(model: &Model) -> Vec<Collective> {
         });
     }
     found
+}
+
+/// Collectives of processors: ranges that last until the work is done. A range ends on all ranks at once only where each gives and takes,
+/// so a broadcast tells nothing about who waited.
+fn on_host(model: &Model) -> Vec<Collective> {
+    const BACKENDS: [&str; 3] = ["gloo:", "mpi:", "ucc:"];
+    const MUTUAL: [&str; 5] = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"];
+    let kind = |span: SpanId| {
+        let name = model.span_name(span);
+        let name = BACKENDS.iter().find_map(|backend| name.strip_prefix(backend))?;
+        let kind: String = name.trim_start_matches('_').chars().filter(|letter| *letter != '_').collect();
+        MUTUAL.iter().any(|mutual| name.contains(mutual)).then_some(kind)
+    };
+    let spans = model.spans();
+    let mut found: Vec<(SpanId, String)> = spans.ids().filter_map(|span| Some((span, kind(span)?))).collect();
+    found.sort_by_key(|(span, _)| spans.time(*span));
+    let mut orders: HashMap<String, i64> = HashMap::new();
+    let mut collective = |(span, kind): (SpanId, String)| {
+        let order = orders.entry(kind.clone()).or_insert(0);
+        let key = CollectiveKey { group: String::new(), kind, number: *order, repeat: 0 };
+        *order += 1;
+        Collective { key, time: spans.duration(span), bytes: None, group_size: None }
+    };
+    found.into_iter().map(&mut collective).collect()
 }
 
 /// The collective's name, the operator's, or that in the kernel's name.

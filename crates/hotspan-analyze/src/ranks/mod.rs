@@ -9,10 +9,11 @@ mod report;
 
 use std::collections::BTreeMap;
 
-use hotspan_store::Duration;
+use hotspan_store::{Duration, SampleRow, SampleState};
 
 use crate::model::Model;
 use crate::model::device_work::DeviceWork;
+use crate::overview::is_ours;
 use crate::steps::{DeviceStep, Exposed};
 
 pub use collective::{Collective, CollectiveKey};
@@ -22,6 +23,8 @@ pub use collective::{Collective, CollectiveKey};
 pub struct RankSummary {
     /// The rank; `None` when the trace does not say.
     pub rank: Option<i64>,
+    /// What is known of its process, where that was recorded as a whole.
+    pub process: Option<RankProcess>,
     /// The time of its devices over the recording.
     pub devices: Vec<DeviceStep>,
     /// Its collectives.
@@ -35,8 +38,46 @@ impl RankSummary {
         let within = |device: &DeviceWork| Exposed::of(device).within(*model.recording(), None, device.id);
         Self {
             rank: model.distributed().and_then(|distributed| distributed.rank),
+            process: None,
             devices: model.device_work().iter().map(within).collect(),
             collectives: collective::collectives(model),
+        }
+    }
+}
+
+/// The process of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankProcess {
+    /// Its number.
+    pub pid: i64,
+    /// From its first moment to its last.
+    pub wall: Duration,
+    /// The time that its threads ran, and those of its children.
+    pub running: Duration,
+    /// Time in operators of torch, on all threads.
+    pub operators: Duration,
+    /// How many steps it made, and the middle one of their durations.
+    pub steps: Option<(u64, Duration)>,
+}
+
+impl RankProcess {
+    fn of(model: &Model, pid: i64) -> Self {
+        let is_counted = |row: &SampleRow| {
+            let runs = matches!(row.state, SampleState::Running | SampleState::Unknown);
+            runs && !is_ours(model, model.track(row.track).name)
+        };
+        let samples = model.profile().samples.rows().filter(is_counted);
+        let operators = model.averages().rows.iter().filter(|row| !row.is_user_annotation);
+        let steps = &model.steps().all;
+        let mut durations: Vec<Duration> = model.steps().steady().iter().map(|step| step.duration).collect();
+        durations.sort_unstable();
+        let median = durations.get(durations.len() / 2).copied();
+        Self {
+            pid,
+            wall: model.wall(),
+            running: samples.map(|row| row.weight).sum(),
+            operators: operators.map(|row| row.self_cpu_time_total).sum(),
+            steps: median.map(|median| (steps.len() as u64, median)),
         }
     }
 }
@@ -46,6 +87,8 @@ impl RankSummary {
 pub struct RankRow {
     /// The rank; its position among the files when the trace does not say.
     pub rank: i64,
+    /// What is known of its process, where that was recorded as a whole.
+    pub process: Option<RankProcess>,
     /// Its devices' time, the first device for ranks that have several.
     pub time: Option<DeviceStep>,
     /// Collectives that other ranks have as well.
@@ -58,6 +101,8 @@ pub struct RankRow {
     pub transfer: Duration,
     /// How often the others waited for it: it came last.
     pub last: u64,
+    /// How long they did, added up.
+    pub waited_for: Duration,
 }
 
 /// Collectives of one kind in one group.
@@ -85,6 +130,14 @@ pub struct CollectiveRow {
     pub bus_rate: Option<f64>,
     /// The rank that came last most often, and how often.
     pub last: Option<(i64, u64)>,
+}
+
+impl RankSummary {
+    /// Sums up a process that says which rank it is, from a recording of it alone.
+    #[must_use]
+    pub fn of_rank(model: &Model, rank: i64, pid: i64) -> Self {
+        Self { rank: Some(rank), process: Some(RankProcess::of(model, pid)), ..Self::of(model) }
+    }
 }
 
 /// Ranks together.
@@ -115,12 +168,14 @@ pub fn compare(summaries: &[RankSummary]) -> Ranks {
         .enumerate()
         .map(|(index, summary)| RankRow {
             rank: summary.rank.unwrap_or(index as i64),
+            process: summary.process,
             time: summary.devices.first().copied(),
             matched: 0,
             alone: 0,
             wait: Duration::ZERO,
             transfer: Duration::ZERO,
             last: 0,
+            waited_for: Duration::ZERO,
         })
         .collect();
     let mut together: BTreeMap<&CollectiveKey, Vec<(usize, &Collective)>> = BTreeMap::new();
@@ -151,6 +206,7 @@ pub fn compare(summaries: &[RankSummary]) -> Ranks {
             let wait = member.time - transfer;
             longest = longest.max(wait);
             kind.wait += wait;
+            rows[last].waited_for += wait;
             let row = &mut rows[index];
             row.matched += 1;
             row.wait += wait;

@@ -12,6 +12,7 @@ mod gpu;
 mod hostile;
 #[cfg(test)]
 mod idle;
+mod job;
 #[cfg(test)]
 mod kernels;
 #[cfg(test)]

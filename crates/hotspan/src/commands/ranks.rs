@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use hotspan_analyze::job;
 use hotspan_analyze::ranks::{RankSummary, compare};
 
 use crate::error::CommandError;
@@ -13,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   hotspan ranks runs/job7/
   hotspan ranks rank0.json.gz rank1.json.gz --json
+  hotspan ranks train.hotspan             # of `hotspan run torchrun ... train.py`
 
 Transfer is the shortest run of a collective's kernel among the ranks; what others took longer, they waited.";
 
@@ -20,7 +22,7 @@ Transfer is the shortest run of a collective's kernel among the ranks; what othe
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The traces of the ranks, or a folder of them
+    /// The traces of the ranks, a folder of them, or one recording of all
     #[arg(required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -30,7 +32,13 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
     let mut summaries = Vec::new();
     let result = files::for_each(&arguments.files, |_, model, _| {
-        summaries.push(RankSummary::of(model));
+        // One recording of a launcher holds all of its ranks.
+        let ranks = job::ranks(model);
+        if ranks.is_empty() {
+            summaries.push(RankSummary::of(model));
+        } else {
+            summaries.extend(ranks);
+        }
         Ok(())
     });
     present::tables(&compare(&summaries).report(), arguments.format, output)?;

@@ -118,6 +118,7 @@ fn sections(tables: &[Table]) -> Value {
 
 fn overview_json(overview: &Overview) -> Value {
     json!({
+        "about": overview.about,
         "wall_time_ns": overview.wall_time.as_ref().map(|wall_time| wall_time.total.0),
         "report": sections(&overview.report()),
         "advice": present::advice_json(&overview.advice),

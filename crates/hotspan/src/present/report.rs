@@ -38,6 +38,13 @@ impl Style {
 /// The whole report.
 pub(crate) fn report_text(overview: &Overview, style: Style) -> String {
     let mut out = head(overview, style);
+    for table in &overview.ranks {
+        out.push('\n');
+        out.push_str(&table_text(table, style));
+    }
+    if let Some(about) = &overview.about {
+        out.push_str(&format!("\n{}", wrapped(&printable(about), "", "")));
+    }
     if let Some(wall_time) = &overview.wall_time {
         out.push_str(&bars(wall_time, style));
     }
@@ -86,7 +93,7 @@ fn head(overview: &Overview, style: Style) -> String {
         found.map(|(_, value)| printable(value).replace('\n', " "))
     };
     let mut out = String::new();
-    let total = overview.wall_time.as_ref().map(|wall_time| wall_time.total);
+    let total = overview.whole;
     if let Some(command) = fact("Command") {
         let mut line = style.title(&command);
         if let Some(ended) = fact("Ended") {

@@ -1,0 +1,126 @@
+//! Programs of many processes: which process the report should be about.
+//!
+//! A launcher (`torchrun`, a shell script) waits while others work. Its report would say "sleeping"; people want to know about those that
+//! it started. Ranks say which they are in their environment; of several, the report is about the one that the others wait for.
+//! Without ranks, it is about the one child that does the work, where there is one. [`find`] decides; the trace of that process alone, with
+//! its own start and end, is what other analyses then see.
+
+mod processes;
+mod worker;
+
+use hotspan_store::{Timestamp, Trace};
+use serde_json::Value;
+
+use crate::model::Model;
+use crate::ranks::{RankSummary, Ranks, compare};
+use crate::wall_time::RUN_KEY;
+pub(crate) use processes::{Processes, Recorded};
+
+/// What the report of a program of many processes is about.
+#[derive(Debug)]
+pub struct Job {
+    /// The process that it is about, alone.
+    pub model: Model,
+    /// Why, in a sentence.
+    pub words: String,
+    /// All ranks, where there are several.
+    pub ranks: Option<Ranks>,
+}
+
+/// The process that a report should be about, where that is not the one that was started.
+#[must_use]
+pub fn find(model: &Model) -> Option<Job> {
+    let processes = Processes::of(model)?;
+    let ranks = processes.ranks(model);
+    let main = processes.main;
+    match &ranks[..] {
+        [] => {
+            let worker = worker::find(model, &processes)?;
+            let name = worker.name();
+            let words = format!(
+                "This report is about process {} ({name}), which did the work; {} only waited for it.",
+                worker.pid,
+                processes.starter(model),
+            );
+            Some(Job { model: alone(model, &processes, worker)?, words, ranks: None })
+        }
+        [(_, only)] if Some(only.pid) == main => None,
+        [(rank, only)] => {
+            let words = format!(
+                "This report is about rank {rank} (process {}), which {} started.",
+                only.pid,
+                processes.starter(model)
+            );
+            Some(Job { model: alone(model, &processes, only)?, words, ranks: None })
+        }
+        several => {
+            let mut models = Vec::new();
+            for (rank, recorded) in several {
+                models.push((*rank, recorded.pid, alone(model, &processes, recorded)?));
+            }
+            let summaries: Vec<RankSummary> =
+                models.iter().map(|(rank, pid, model)| RankSummary::of_rank(model, *rank, *pid)).collect();
+            let ranks = compare(&summaries);
+            let slowest = ranks.slowest()?;
+            let position = models.iter().position(|(rank, ..)| *rank == slowest)?;
+            let (rank, pid, model) = models.swap_remove(position);
+            let words = format!(
+                "{} What follows is about rank {rank} (process {pid}).",
+                ranks.in_words().unwrap_or_default()
+            );
+            Some(Job { model, words: words.trim_start().to_owned(), ranks: Some(ranks) })
+        }
+    }
+}
+
+/// Each rank of a recording by itself; nothing where processes do not say that they are ranks.
+#[must_use]
+pub fn ranks(model: &Model) -> Vec<RankSummary> {
+    let Some(processes) = Processes::of(model) else { return Vec::new() };
+    let summary = |(rank, recorded): (i64, &Recorded)| {
+        let model = alone(model, &processes, recorded)?;
+        Some(RankSummary::of_rank(&model, rank, recorded.pid))
+    };
+    processes.ranks(model).into_iter().filter_map(summary).collect()
+}
+
+/// A process with its children and devices, as if it had been recorded alone.
+fn alone(model: &Model, processes: &Processes, recorded: &Recorded) -> Option<Model> {
+    let family = processes.family(recorded.pid);
+    let is_kept = |process: hotspan_store::ProcessId| {
+        model.process(process).ident.number().is_some_and(|number| family.contains(&number))
+    };
+    let mut kept: Vec<bool> =
+        (0..model.processes().len()).map(|index| is_kept(hotspan_store::ProcessId::at(index))).collect();
+    for device in model.device_work() {
+        let call = device.work.iter().find_map(|work| model.launch_calls().call(work.span));
+        let host = call.map(|call| model.track(model.spans().track(call)).process);
+        kept[device.process.index()] = host.is_some_and(is_kept);
+    }
+    let mut trace = model.of_processes(|process| kept[process.index()]);
+    for (key, value) in &recorded.metadata {
+        trace.set_metadata(key, &value.to_string());
+    }
+    let (begin, end) = lifetime(&trace, recorded)?;
+    let mut run = trace.metadata().value(RUN_KEY).unwrap_or(Value::Null);
+    let fields = run.as_object_mut()?;
+    for key in ["pid", "tid"] {
+        fields.insert(key.to_owned(), recorded.pid.into());
+    }
+    fields.insert("start_unix_ns".to_owned(), begin.into());
+    fields.insert("end_unix_ns".to_owned(), end.into());
+    // That is known of the process that was started.
+    fields.remove("written_unix_ns");
+    trace.set_metadata(RUN_KEY, &run.to_string());
+    Some(Model::new(trace))
+}
+
+/// From its first moment to its last, in Unix time.
+fn lifetime(trace: &Trace, recorded: &Recorded) -> Option<(i64, i64)> {
+    let origin = trace.clock().unix_origin()?;
+    let (first, length) = trace.window();
+    let unix = |time: Timestamp| time.0.saturating_add(origin);
+    let begin = recorded.began.unwrap_or_else(|| unix(first));
+    let end = recorded.finished.unwrap_or_else(|| unix(first.plus(length)));
+    Some((begin, end.max(begin)))
+}
