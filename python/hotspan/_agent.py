@@ -38,18 +38,17 @@ _options: dict[str, Any] = {}
 # The profilers that have what only one can have: one may start inside another.
 _borrowers: set[str] = set()
 _watcher = Watcher()
-_text: str | None = None
+_told: dict[str, str] = {}
 #: What the recording says about torch's operators.
 OPERATORS = "hotspan.operators"
 
 
 def begin(began: int) -> None:
     """Begin to record this process, when ``hotspan run`` asked for it; the interpreter came to us at that moment."""
-    global _text
     text = os.environ.get(VARIABLE)
     if not text:
         return
-    _text = text
+    _told.update((name, value) for name, value in os.environ.items() if name.startswith("HOTSPAN_"))
     _options.update(_core.read_json(text))
     os.register_at_fork(after_in_child=_begin_in_child)
     Ends(finish, flush, _begin_again).watch()
@@ -62,9 +61,9 @@ def begin(began: int) -> None:
     _start(began)
 
 
-def text_of_options() -> str | None:
-    """Return what ``hotspan run`` told this process, for its children."""
-    return _text
+def told() -> dict[str, str]:
+    """Return the variables by which ``hotspan run`` told this process what to do, for its children."""
+    return _told
 
 
 def finish() -> None:

@@ -27,20 +27,20 @@ def environment(paths: Iterable[Any], argv: Iterable[Any], env: Any) -> dict[byt
 
     ``env`` is a mapping, a list of bytes as ``_posixsubprocess`` takes it, or ``None`` for that of this process.
     """
-    if _agent.text_of_options() is None:
-        return None
     words = [os.fsencode(word) for word in argv]
     if not any(_records_itself(os.fsencode(path), words) for path in paths if not isinstance(path, int)):
         return None
     variables = _variables(env)
     run = variables.get(_VARIABLE)
     folders = variables.get(b"PYTHONPATH", b"")
+    # The same folder may be spelled in several ways, and one of them is enough.
+    has_folder = any(folder.endswith(b"hotspan/_inject") for folder in folders.split(b":"))
     # Who sets it to nothing does not want the child to be recorded.
-    if run == b"" or (run is not None and _FOLDER in folders.split(b":")):
+    if run == b"" or (run is not None and has_folder):
         return None
     if run is None:
-        variables[_VARIABLE] = os.fsencode(_agent.text_of_options() or "")
-    if _FOLDER not in folders.split(b":"):
+        variables = {**_variables(_agent.told()), **variables}
+    if not has_folder:
         variables[b"PYTHONPATH"] = _FOLDER + b":" + folders if folders else _FOLDER
     return variables
 

@@ -55,7 +55,7 @@ def test_a_program_that_becomes_another(tmp_path: Path) -> None:
     assert not missing(tmp_path)
     parts = report(tmp_path, "program.hotspan")["report"]
     assert isinstance(parts, dict)
-    (imports, *_) = [row for row in parts["Where the time went"] if row["activity"] == "imports"]
+    (imports, *_) = [row for row in parts["Where the time went"] if row["activity"] == "importing modules"]
     (ours, *_) = [row for row in parts["Where the time went"] if row["activity"] == "hotspan itself"]
     assert ours["time"] < imports["time"], "the second and the third program are not what we wrote"
 

@@ -228,7 +228,7 @@ mod tests {
         let told = unrecorded(&json!({"count": 6, "named": vec![one; 6]})).unwrap();
         assert!(
             told.starts_with(
-                "6 Python processes were not recorded: python -I -c pass (about 1.000s; because of -I), "
+                "6 Python processes were not recorded: python -I -c pass (about 1.000 s; because of -I), "
             ),
             "{told}"
         );

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hotspan_collect::process_tree::{BirthWatch, ProcessNumber};
 use serde_json::{Value, json};
@@ -13,6 +13,8 @@ use crate::run_folder::{process_of, recordings};
 
 /// How often to look.
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
+/// A look at all processes of a large job takes long; the next one waits so many times as long.
+const REST: u32 = 100;
 /// What lives shorter than this may be a process on its way to another program.
 const SHORTEST: Duration = Duration::from_millis(100);
 /// So many are named.
@@ -25,6 +27,8 @@ const LONGEST_COMMAND: usize = 120;
 pub(super) struct Descendants {
     births: BirthWatch,
     pythons: BTreeMap<ProcessNumber, Seen>,
+    /// Not before this moment again.
+    rests_until: Option<Instant>,
 }
 
 struct Seen {
@@ -45,11 +49,12 @@ impl Descendants {
     /// Looks at the processes that there are now.
     pub(super) fn look(&mut self, program: u32) {
         let program = ProcessNumber(program);
-        let is_changed = self.births.is_changed();
-        for (&process, seen) in &mut self.pythons {
+        let begun = Instant::now();
+        // Most record themselves, and tell more than can be seen from here.
+        for (&process, seen) in self.pythons.iter_mut().filter(|(_, seen)| seen.is_kept_out()) {
             seen.age = Age::of(process).unwrap_or(seen.age);
         }
-        if !is_changed {
+        if self.rests_until.is_some_and(|until| begun < until) || !self.births.is_changed() {
             return;
         }
         for process in std::iter::once(program).chain(program.descendants()) {
@@ -66,6 +71,7 @@ impl Descendants {
             }
             seen.age = Age::of(process).unwrap_or(seen.age);
         }
+        self.rests_until = Some(Instant::now() + begun.elapsed() * REST);
     }
 
     /// Those without a recording, for the report.
@@ -88,6 +94,12 @@ impl Descendants {
         };
         let named: Vec<Value> = found.iter().take(MOST_NAMED).map(describe).collect();
         json!({"count": found.len(), "named": named})
+    }
+}
+
+impl Seen {
+    fn is_kept_out(&self) -> bool {
+        !self.has_our_environment || ignoring_option(&self.words).is_some()
     }
 }
 
