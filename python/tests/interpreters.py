@@ -137,3 +137,8 @@ def run_python(path: str, *arguments: str | Path, code: int = 0) -> subprocess.C
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(), timeout=60)
     assert ran.returncode == code, ran.stderr
     return ran
+
+
+if __name__ == "__main__":
+    # For the Makefile: where the interpreter of a version is; nothing when it is not here.
+    print(interpreters().get(sys.argv[1], ""))

@@ -1,6 +1,5 @@
 //! What happens at an event, whichever way the interpreter reports it: a function is entered or left.
 
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::calls::functions::{Kind, describe_builtin};
@@ -90,7 +89,7 @@ pub(crate) unsafe fn called_from(python: &Interpreter, site: impl FnOnce() -> Si
 /// The GIL is held; the objects are live.
 #[inline(always)]
 pub(crate) unsafe fn entered(python: &'static Interpreter, callee: Callee) {
-    let mine = if python.is_parallel { null_mut() } else { last_thread() };
+    let mine = last_thread();
     // SAFETY: null, or the calls of this thread, which holds the GIL: see `threads`. No reference to them is in use, for
     // events come from the interpreter, never from within another event that holds one. The caller keeps the objects alive.
     unsafe {
@@ -128,7 +127,7 @@ unsafe fn entered_otherwise(python: &'static Interpreter, callee: Callee) {
 #[inline(always)]
 pub(crate) unsafe fn left(python: &'static Interpreter, callee: Callee) {
     let now = clock::now();
-    let mine = if python.is_parallel { null_mut() } else { last_thread() };
+    let mine = last_thread();
     // SAFETY: as in `entered`.
     unsafe {
         let is_it = |open: &Open| open.leaves_as == callee.key(python, false);
@@ -186,11 +185,11 @@ unsafe fn entered_anew(python: &'static Interpreter, mine: Mine, callee: Callee,
     // borrowed, and whether they are still of this session is checked afterwards.
     unsafe {
         let (session, by_type) = ((*mine.calls()).session, (*mine.calls()).by_type);
-        (*mine.calls()).set_busy(true);
+        mine.set_busy(true);
         drop(mine);
         let (key, id) = learn(python, &tracer, callee, leaves_as, by_type);
         if let Some(mine) = own_calls(python.is_parallel) {
-            (*mine.calls()).set_busy(false);
+            mine.set_busy(false);
         }
         let asked = tracer.has_timer().then(|| tracer.now());
         let Some(mine) = this_thread(python.is_parallel) else { return };

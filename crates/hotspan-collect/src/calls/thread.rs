@@ -88,6 +88,11 @@ impl ThreadCalls {
         self.set_busy(false);
     }
 
+    /// Whether events need their key and the time, and nothing else.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
     pub(crate) fn is_busy(&self) -> bool {
         self.busy
     }
@@ -99,12 +104,10 @@ impl ThreadCalls {
         std::mem::replace(&mut self.busy, busy)
     }
 
-    /// The short way in, for a call that was made before and of which nothing but sums is wanted. False: nothing was done.
+    /// The short way in, for a call that was made before, while [`Self::is_plain`]. False: nothing was done.
     #[inline(always)]
     pub(crate) fn enter_plainly(&mut self, key: impl FnOnce() -> Key, is_code: bool) -> bool {
-        if !self.plain {
-            return false;
-        }
+        debug_assert!(self.plain);
         let key = key();
         let Some(edge) = self.edges.find(self.current, key) else { return false };
         self.current = self.edges.take(edge);
@@ -113,11 +116,11 @@ impl ThreadCalls {
         true
     }
 
-    /// The short way out, when the innermost call is what returned and nothing but sums is wanted. False: nothing was done.
+    /// The short way out, when the innermost call is what returned, while [`Self::is_plain`]. False: nothing was done.
     #[inline(always)]
     pub(crate) fn leave_plainly(&mut self, now: Ticks, is_it: impl FnOnce(&Open) -> bool) -> bool {
         match self.stack.last() {
-            Some(open) if self.plain && is_it(open) => {
+            Some(open) if is_it(open) => {
                 self.close(now);
                 true
             }

@@ -3,7 +3,8 @@
 //!
 //! Events come with the GIL held, one at a time, and most are of the thread that had the last one. So the state that was
 //! used last is remembered for all threads together, and the register that tells threads apart says whether it is the right
-//! one. States are never freed, only used again, so that this look is safe at any time.
+//! one. States are never freed, only used again, so that this look is safe at any time. Only a state of the running session
+//! of which nothing but sums is wanted is remembered, so that nothing else needs to be looked at.
 //!
 //! Who may touch a state:
 //! - `owner` is an atomic, which any thread reads through [`LAST`] at any time. Only the thread that has the state writes it. A
@@ -34,8 +35,10 @@ pub(crate) static THREADS: Mutex<Vec<&'static ThreadState>> = Mutex::new(Vec::ne
 pub(crate) static PREPARED: Mutex<Vec<(u64, Box<ThreadCalls>)>> = Mutex::new(Vec::new());
 /// States whose threads have ended.
 static FREE: Mutex<Vec<&'static ThreadState>> = Mutex::new(Vec::new());
-/// The state of the thread that had the last event.
-static LAST: AtomicPtr<ThreadState> = AtomicPtr::new(null_mut());
+/// The state of the thread that had the last event, when it is plain; otherwise what is nobody's.
+static LAST: AtomicPtr<ThreadState> = AtomicPtr::new((&raw const NOBODY).cast_mut().cast());
+/// What stands in [`LAST`] for no state: the first field of one, which is all that is read of it.
+static NOBODY: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether forked children trace nothing: what they did would only fill their memory. Sums go on, as in cProfile.
 pub(crate) static ENDS_IN_CHILDREN: AtomicBool = AtomicBool::new(false);
@@ -46,6 +49,7 @@ pub(crate) extern "C" fn in_child() {
     if is_between || ENDS_IN_CHILDREN.load(Ordering::Acquire) {
         ACTIVE.store(0, Ordering::Release);
         PHASE.store(IDLE, Ordering::Release);
+        forget_last();
     }
     // Nor is one that was collecting.
     if let Ok(Some(mine)) = CURRENT.try_with(Cell::get) {
@@ -60,7 +64,13 @@ pub(crate) const STARTING: u8 = 1;
 pub(crate) const RUNNING: u8 = 2;
 pub(crate) const STOPPING: u8 = 3;
 
+/// Has the next event look for its thread: the session ends, or the calls of a thread are not plain any more.
+pub(crate) fn forget_last() {
+    LAST.store((&raw const NOBODY).cast_mut().cast(), Ordering::Relaxed);
+}
+
 /// What a thread keeps, and whose it is.
+#[repr(C)]
 pub(crate) struct ThreadState {
     /// The number of the thread that has it; 0: none.
     owner: AtomicUsize,
@@ -107,12 +117,29 @@ impl Drop for Turn {
 /// The state of this thread, whose calls nobody else uses as long as this is there.
 pub(crate) struct Mine {
     state: &'static ThreadState,
-    _turn: Option<Turn>,
+    turn: Option<Turn>,
 }
 
 impl Mine {
     pub(crate) fn calls(&self) -> *mut ThreadCalls {
         self.state.calls()
+    }
+
+    /// Says whether events of this thread are not the program's; what was said before.
+    pub(crate) fn set_busy(&self, busy: bool) -> bool {
+        if busy {
+            forget_last();
+        }
+        // SAFETY: this thread may use the calls as long as this is there, and nothing else borrows them meanwhile.
+        unsafe { (*self.calls()).set_busy(busy) }
+    }
+
+    /// Remembers the state for the next event, where that may find it so.
+    fn remember(&self) {
+        // SAFETY: as above.
+        if self.turn.is_none() && unsafe { (*self.calls()).is_plain() } {
+            LAST.store(from_ref(self.state).cast_mut(), Ordering::Relaxed);
+        }
     }
 }
 
@@ -173,19 +200,19 @@ impl Drop for AtEnd {
     }
 }
 
-/// The calls of the thread that had the last event, if that is this thread and they are of the running session; null
-/// otherwise. The GIL is held.
+/// The calls of the thread that had the last event, if that is this thread, they are of the running session and nothing but sums
+/// is wanted of them; null otherwise, and always where there is no GIL. The GIL is held.
 #[inline(always)]
 pub(crate) fn last_thread() -> *mut ThreadCalls {
-    let session = ACTIVE.load(Ordering::Relaxed);
-    // SAFETY: null, or made by `attach` and never freed. The GIL, with which it was stored, orders that before this.
-    let Some(last) = (unsafe { LAST.load(Ordering::Relaxed).as_ref() }) else { return null_mut() };
-    if last.owner.load(Ordering::Relaxed) != thread_pointer() {
+    let last = LAST.load(Ordering::Relaxed);
+    // SAFETY: a state made by `attach` and never freed, which the GIL, with which it was stored, orders before this; or the
+    // number that stands for none, which is all that a state has at its beginning.
+    let owner = unsafe { (*(&raw const (*last).owner)).load(Ordering::Relaxed) };
+    if owner != thread_pointer() {
         return null_mut();
     }
-    // SAFETY: this thread has the state, and holds the GIL.
-    let is_of_session = unsafe { (*last.calls()).session } == session && session != 0;
-    if is_of_session { last.calls() } else { null_mut() }
+    // SAFETY: no thread has the number 0, so that this is a state. It is only pointed at.
+    UnsafeCell::raw_get(unsafe { &raw const (*last).calls })
 }
 
 /// The calls of this thread in the running session; `None` when nothing is to be recorded. The GIL is held, or
@@ -199,9 +226,7 @@ pub(crate) fn this_thread(is_parallel: bool) -> Option<Mine> {
         let session = ACTIVE.load(Ordering::Acquire);
         // SAFETY: this thread has the state, and holds the GIL or its turn.
         if session != 0 && unsafe { (*mine.calls()).session } == session {
-            if !is_parallel {
-                LAST.store(from_ref(mine.state).cast_mut(), Ordering::Relaxed);
-            }
+            mine.remember();
             return Some(mine);
         }
     }
@@ -212,7 +237,7 @@ pub(crate) fn this_thread(is_parallel: bool) -> Option<Mine> {
 fn own_state(is_parallel: bool) -> Option<Mine> {
     let state = CURRENT.get()?;
     let turn = if is_parallel { Some(state.turn()?) } else { None };
-    Some(Mine { state, _turn: turn })
+    Some(Mine { state, turn })
 }
 
 /// The calls of this thread, in whichever session; `None` when it has met no event.
@@ -262,8 +287,6 @@ fn attach(is_parallel: bool) -> Option<Mine> {
     // SAFETY: this thread has the state, and holds the GIL or its turn. What was in it is of an earlier session, which was
     // collected.
     unsafe { *mine.calls() = calls };
-    if !is_parallel {
-        LAST.store(from_ref(mine.state).cast_mut(), Ordering::Relaxed);
-    }
+    mine.remember();
     Some(mine)
 }

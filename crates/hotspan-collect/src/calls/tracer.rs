@@ -15,8 +15,8 @@ use crate::calls::events::WANTS_SITES;
 use crate::calls::functions::{Functions, Kind};
 use crate::calls::thread::{CallSpan, FunctionId, Key, Sums, ThreadCalls};
 use crate::calls::threads::{
-    ACTIVE, ENDS_IN_CHILDREN, IDLE, PHASE, PREPARED, RUNNING, STARTING, STOPPING, THREADS, in_child, is_own,
-    own_calls,
+    ACTIVE, ENDS_IN_CHILDREN, IDLE, PHASE, PREPARED, RUNNING, STARTING, STOPPING, THREADS, forget_last,
+    in_child, is_own, own_calls,
 };
 use crate::calls::{monitoring, set_profile};
 use crate::clock::{self, Calibration, ClockStart, Ticks};
@@ -222,6 +222,7 @@ impl Tracer {
         };
         if started.is_err() {
             ACTIVE.store(0, Ordering::Release);
+            forget_last();
             self.forget();
         }
         started
@@ -243,6 +244,7 @@ impl Tracer {
         }
         // No event begins from here on; those that are under way end before their thread is collected.
         ACTIVE.store(0, Ordering::Release);
+        forget_last();
         self.collect(now);
         if let (Some(clock), Some(mut calibration)) = (lock(&self.clock), lock(&self.calibration)) {
             *calibration = clock.as_ref().map(ClockStart::finish);
@@ -305,9 +307,8 @@ impl Tracer {
                 if function.is_null() {
                     return Ticks(0);
                 }
-                let set_busy = |busy| {
-                    own_calls(self.python.is_parallel).is_some_and(|mine| (*mine.calls()).set_busy(busy))
-                };
+                let set_busy =
+                    |busy| own_calls(self.python.is_parallel).is_some_and(|mine| mine.set_busy(busy));
                 let was_busy = set_busy(true);
                 let value = Owned::new(self.python, (self.python.call_object)(function, null_mut()));
                 let number = value.map_or(0.0, |value| (self.python.as_double)(value.0));

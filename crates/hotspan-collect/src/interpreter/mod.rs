@@ -10,7 +10,7 @@ mod fields;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::ptr::null_mut;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use callback::TypeSpecification;
 pub(crate) use callback::VectorFunction;
@@ -150,6 +150,9 @@ impl std::fmt::Debug for Interpreter {
     }
 }
 
+/// The interpreter of this process, once it was found.
+static FOUND: AtomicPtr<Interpreter> = AtomicPtr::new(null_mut());
+
 /// A symbol of this process.
 pub(crate) fn symbol(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: searches the libraries of the process for a name.
@@ -164,17 +167,30 @@ const PARALLEL_HEADER: usize = 32;
 
 impl Interpreter {
     /// The interpreter of this process; `None` when there is none. The GIL is held.
+    #[inline]
     pub(crate) fn get() -> Option<&'static Self> {
-        static FOUND: OnceLock<Option<Interpreter>> = OnceLock::new();
-        if let Some(found) = FOUND.get() {
-            return found.as_ref();
-        }
-        // Threads may find it at the same time: none waits for another that is in the interpreter.
-        let found = Self::find();
-        FOUND.get_or_init(|| found).as_ref()
+        // SAFETY: null, or what `find_and_keep` has kept, which is never freed.
+        let found = unsafe { FOUND.load(Ordering::Acquire).as_ref() };
+        if found.is_some() { found } else { Self::find_and_keep() }
     }
 
+    /// Threads may come here at the same time: none waits for another that is in the interpreter, and the first one's stays.
     #[cold]
+    fn find_and_keep() -> Option<&'static Self> {
+        let found = Box::into_raw(Box::new(Self::find()?));
+        match FOUND.compare_exchange(null_mut(), found, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: nobody frees it any more.
+            Ok(_) => unsafe { found.as_ref() },
+            Err(first) => {
+                // SAFETY: it was made above and never shown to anyone; the other one is never freed.
+                unsafe {
+                    drop(Box::from_raw(found));
+                    first.as_ref()
+                }
+            }
+        }
+    }
+
     fn find() -> Option<Self> {
         let mut found = Self::look_up()?;
         found.is_parallel = found.version_text().contains("free-threading");
