@@ -207,7 +207,7 @@ pub(crate) fn last_thread() -> *mut ThreadCalls {
     let last = LAST.load(Ordering::Relaxed);
     // SAFETY: a state made by `attach` and never freed, which the GIL, with which it was stored, orders before this; or the
     // number that stands for none, which is all that a state has at its beginning.
-    let owner = unsafe { (*(&raw const (*last).owner)).load(Ordering::Relaxed) };
+    let owner = unsafe { (*last).owner.load(Ordering::Relaxed) };
     if owner != thread_pointer() {
         return null_mut();
     }
