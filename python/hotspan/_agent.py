@@ -104,6 +104,12 @@ def lend(borrower: str, operators: bool) -> None:
     _borrowers.add(borrower)
 
 
+def end_steps() -> None:
+    """End what torch.profiler records for want of hooks: another profile begins."""
+    if _torch is not None:
+        _torch.end_steps()
+
+
 def take_back(borrower: str, meanwhile: _core.Trace | None) -> None:
     """Go on when nobody else borrows; what was recorded meanwhile becomes part of the recording."""
     _borrowers.discard(borrower)

@@ -15,6 +15,11 @@ from typing import Any
 
 from hotspan import _agent, _core
 from hotspan._beside_torch import BesideTorchProfiler
+from hotspan._notices import say_once
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hotspan._agent_kineto import SomeSteps
 
 
 class Torch:
@@ -26,6 +31,8 @@ class Torch:
         self._process = os.getpid()
         self._has_stacks = False
         self._has_device = False
+        self._has_operators = False
+        self._some_steps: SomeSteps | None = None
         self._steps = 0
         self._window = options.get("steps")
         self._every = options.get("every")
@@ -35,11 +42,13 @@ class Torch:
         except _core.CollectError as error:
             reason = str(error).splitlines()[0]
             agent.set_metadata(_agent.OPERATORS, {"recorded": False, "reason": reason})
-            print(
-                f"hotspan: torch operators are not recorded: {reason} (see `hotspan doctor`)", file=sys.stderr
+            say_once(
+                "torch operators are not recorded, but for those of a few optimizer steps, "
+                f"through torch.profiler: {reason} (see `hotspan doctor`)"
             )
             # Devices are recorded by other means.
             self._record_device()
+            self._record_some_steps(bool(options.get("shapes")))
             return
         agent.set_metadata(_agent.OPERATORS, {"recorded": True, "is_late": is_late})
         if options.get("stack"):
@@ -61,14 +70,29 @@ class Torch:
         by_steps = bool(self._window or self._every)
         folder = str(Path(str(self._torch.__file__)).parent)
         self._agent.record_operators(folder, shapes, memory, not by_steps)
+        self._has_operators = True
         self.tell(True)
         _watch_torch_profiler()
         if by_steps:
             self._follow_steps()
 
+    def _record_some_steps(self, shapes: bool) -> None:
+        """Let torch.profiler record a part of the program's operators."""
+        from hotspan._agent_kineto import SomeSteps
+
+        _watch_torch_profiler()
+        if self._window is None and self._every is None:
+            self._some_steps = SomeSteps(self._agent, shapes)
+
+    def end_steps(self) -> None:
+        """End what torch.profiler records, if it does."""
+        if self._some_steps is not None and self._process == os.getpid():
+            self._some_steps.end()
+
     def tell(self, recording: bool) -> None:
         """Compiled functions mark their regions only while torch says that a profiler runs."""
-        self._torch.autograd.profiler._is_profiler_enabled = recording
+        if self._has_operators:
+            self._torch.autograd.profiler._is_profiler_enabled = recording
 
     def finish(self) -> None:
         """Hand over what was traced, and wait for what devices still do."""
@@ -76,6 +100,7 @@ class Torch:
             return
         # The program may have changed them since.
         self._describe()
+        self.end_steps()
         if self._has_stacks:
             # Before the wait below, which is no call of the program's.
             from hotspan._stacks import file_prefixes

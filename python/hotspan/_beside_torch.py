@@ -10,6 +10,21 @@ _STARTS = ("_prepare_profiler", "_enable_profiler")
 _KINDS = ("profile", "emit_nvtx", "emit_itt")
 
 
+class _OwnProfile:
+    """While it is entered, torch.profiler starts for hotspan itself: nobody has to step aside."""
+
+    is_entered = False
+
+    def __enter__(self) -> None:
+        self.is_entered = True
+
+    def __exit__(self, *_: object) -> None:
+        self.is_entered = False
+
+
+OWN_PROFILE = _OwnProfile()
+
+
 class BesideTorchProfiler:
     """Until it is removed, calls ``before`` when torch.profiler starts, and ``after`` when it has ended."""
 
@@ -38,8 +53,9 @@ class BesideTorchProfiler:
 
     def _starting(self, start: Callable[..., Any]) -> Callable[..., Any]:
         def make_room_and_start(*arguments: Any, **options: Any) -> Any:
-            self._before()
-            self._has_started = True
+            if not OWN_PROFILE.is_entered:
+                self._before()
+                self._has_started = True
             return start(*arguments, **options)
 
         return make_room_and_start

@@ -77,5 +77,5 @@ def test_a_cache_that_others_can_write_to_is_not_used(
     result = hotspan_command("run", "-o", tmp_path / "program.hotspan", program, env=cold(tmp_path))
     assert result.returncode == 0, result.stderr
     assert "other users can write to it" in result.stderr
-    assert json.loads(result.stdout).keys() == {"torch", "reason"}
+    assert json.loads(result.stdout).keys() == {"torch", "stamp", "reason"}
     assert list((tmp_path / "cache").iterdir()) == []

@@ -215,6 +215,7 @@ def refuse_if_recording() -> None:
     """Raise when a collector records already, or torch.profiler does."""
     if _recording is not None and _recording() is not None and _process == os.getpid():
         raise CollectError("hotspan is already recording in this process. hint: stop that profile first")
+    _under_run.end_steps()
     if torch.autograd._profiler_enabled():
         raise CollectError(
             "torch.profiler is already recording in this process. "

@@ -81,6 +81,10 @@ class KinetoCollector:
         if self._is_running:
             self.discard()
 
+    def forget(self) -> None:
+        """Leave everything as it is: this is a forked child, and the parent ends it."""
+        self._is_running = False
+
     def toggle(self, record: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pause or resume."""
         if self._profile is not None:

@@ -19,3 +19,10 @@ def take_back(meanwhile: _core.Trace | None) -> None:
     agent = sys.modules.get("hotspan._agent")
     if agent is not None:
         agent.take_back("hotspan", meanwhile)
+
+
+def end_steps() -> None:
+    """End what the whole recording records through torch.profiler, for want of hooks."""
+    agent = sys.modules.get("hotspan._agent")
+    if agent is not None:
+        agent.end_steps()

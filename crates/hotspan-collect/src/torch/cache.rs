@@ -15,7 +15,8 @@ fn folders_of(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
     if let Some(named) = variable("HOTSPAN_CACHE_DIR") {
         return vec![named];
     }
-    let home = variable("HOME").map(|home| home.join(".cache/hotspan"));
+    // A home that is not there is not ours to make.
+    let home = variable("HOME").filter(|home| home.is_dir()).map(|home| home.join(".cache/hotspan"));
     let caches = variable("XDG_CACHE_HOME").map(|caches| caches.join("hotspan"));
     let temporary = variable("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
     // SAFETY: takes nothing and cannot fail.
@@ -129,9 +130,11 @@ mod tests {
         let homeless = folders_of(|name| (name == "TMPDIR").then(|| PathBuf::from("/scratch")));
         assert_eq!(homeless.len(), 1);
         assert!(homeless[0].starts_with("/scratch"), "{homeless:?}");
-        let usual = folders_of(|name| (name == "HOME").then(|| PathBuf::from("/home/me")));
-        assert_eq!(usual[0], Path::new("/home/me/.cache/hotspan"));
+        let usual = folders_of(|name| (name == "HOME").then(std::env::temp_dir));
+        assert_eq!(usual[0], std::env::temp_dir().join(".cache/hotspan"));
         assert_eq!(usual.len(), 2);
+        let missing = folders_of(|name| (name == "HOME").then(|| PathBuf::from("/nonexistent")));
+        assert_eq!(missing.len(), 1);
     }
 
     #[test]
