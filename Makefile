@@ -32,7 +32,7 @@ CHECK_READING := ZSTD_SYS_USE_PKG_CONFIG=1 PKG_CONFIG=echo PKG_CONFIG_ALLOW_CROS
 	cargo check -p hotspan --no-default-features --locked
 
 # Linters are pinned: a new version must not turn an old commit red.
-TOOLS := 'maturin>=1.9,<2' ruff==0.17.4 mypy==2.4.1 'pytest>=8.3'
+TOOLS := 'maturin>=1.9,<2' ruff==0.17.4 mypy==2.4.1 'pytest>=8.3' 'uv>=0.9'
 WHEEL_TOOLS := ziglang==0.17.0 cargo-zigbuild==0.24.0 auditwheel==6.8.2
 # The newest torchvision of a given torch is found by pip: each torchvision asks for exactly one torch.
 TORCH_PACKAGES := $(if $(TORCH),torch==$(TORCH),torch) torchvision numpy
@@ -45,7 +45,7 @@ BENCH_PACKAGES := HolisticTraceAnalysis torch-tb-profiler setuptools \
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  TORCH=2.11.0    uses that torch, in a virtual environment of its own"
 
 .PHONY: demo
@@ -78,10 +78,19 @@ wheel: web $(STAMPS)/wheel ## Build manylinux wheels for x86-64 and aarch64, one
 		|| cp -r build/hooks/$(shell uname -m) python/hotspan/_hooks
 
 .PHONY: test
-test: dev $(STAMPS)/torch $(STAMPS)/tests ## Run all tests, Rust and Python
+test: dev $(STAMPS)/torch $(STAMPS)/tests real ## Run all tests, Rust and Python
 	cargo test --workspace --locked
 	$(BIN)/maturin build --release --locked --quiet --compatibility linux --out build/wheels-of-tests
 	$(BIN)/python -m pytest
+
+# Environments of their own, outside the clone: the libraries are large, and a second clone has them at once.
+.PHONY: real
+real: $(STAMPS)/tools
+	@$(BIN)/python python/tests/real/environments.py
+
+.PHONY: test-real
+test-real: dev $(STAMPS)/torch $(STAMPS)/tests real ## Try the programs of well-known libraries alone
+	$(BIN)/python -m pytest python/tests/test_real_programs.py python/tests/test_real_servers.py
 
 .PHONY: bench
 bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; writes bench/RESULTS.md

@@ -15,13 +15,13 @@ pub(crate) fn load_torch_hooks(py: Python<'_>, torch_root: PathBuf) -> PyResult<
     Ok((shim.hooks().library.clone(), shim.hooks().origin.to_string()))
 }
 
+/// Files of hooks, with where each came from.
+type Found = Vec<(PathBuf, String)>;
+
 /// The hooks that are there for the torch in that folder, the best first: their files and where they came from; and why
 /// those that came with hotspan are not among them.
 #[pyfunction]
-pub(crate) fn find_torch_hooks(
-    py: Python<'_>,
-    torch_root: PathBuf,
-) -> PyResult<(Vec<(PathBuf, String)>, Option<String>)> {
+pub(crate) fn find_torch_hooks(py: Python<'_>, torch_root: PathBuf) -> PyResult<(Found, Option<String>)> {
     let found = py.detach(|| TorchInstall::at(torch_root).map(|install| Hooks::ready(&install, None)));
     let (ready, why_not) = found.map_err(|error| from_collect(&error))?;
     let ready = ready.into_iter().map(|hooks| (hooks.library, hooks.origin.to_string())).collect();
