@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use hotspan_analyze::call_tree::timed_threads;
+use hotspan_analyze::job;
 use hotspan_analyze::ranks::RankSummary;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -79,7 +80,7 @@ fn answers(traces: &[(PathBuf, Model)], with_source: bool) -> Value {
         }
     }
     if shown.len() > 1 {
-        let summaries: Vec<RankSummary> = shown.iter().map(|(_, model)| RankSummary::of(model)).collect();
+        let summaries: Vec<RankSummary> = shown.iter().flat_map(|(_, model)| job::ranks(model)).collect();
         let ids: Vec<String> = (0..shown.len()).map(|id| id.to_string()).collect();
         answers.add(format!("ranks?runs={}", ids.join(",")), &shortened(ranks_page(&summaries), MOST_ROWS));
     }

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use hotspan_analyze::Report;
 use hotspan_analyze::intervals::Interval;
-use hotspan_analyze::ranks::RankSummary;
+use hotspan_analyze::job;
 use hotspan_analyze::within::{within, within_table};
 use hotspan_store::{SpanId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -299,7 +299,7 @@ struct Ranks {
 fn ranks(shared: &Shared, Query(Ranks { runs }): Query<Ranks>) -> Answer {
     let mut summaries = Vec::new();
     for id in numbers(&runs).take(MOST_RANKS) {
-        summaries.push(RankSummary::of(&shared.open(id)?.model));
+        summaries.extend(job::ranks(&shared.open(id)?.model));
     }
     json(&ranks_page(&summaries))
 }

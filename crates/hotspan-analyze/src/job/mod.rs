@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::model::Model;
 use crate::ranks::{RankSummary, Ranks, compare};
-use crate::wall_time::RUN_KEY;
+use crate::wall_time::{PROCESSES_KEY, RUN_KEY};
 pub(crate) use processes::{Processes, Recorded};
 
 /// What the report of a program of many processes is about.
@@ -73,12 +73,16 @@ pub fn find(model: &Model) -> Option<Job> {
     }
 }
 
-/// Each rank of a recording by itself; nothing where processes do not say that they are ranks.
+/// Each rank of a recording by itself; all of it as one where processes do not say that they are ranks.
 #[must_use]
 pub fn ranks(model: &Model) -> Vec<RankSummary> {
-    let Some(processes) = Processes::of(model) else { return Vec::new() };
+    let ranks = Processes::of(model).map(|processes| ranks_of(model, &processes)).unwrap_or_default();
+    if ranks.is_empty() { vec![RankSummary::of(model)] } else { ranks }
+}
+
+fn ranks_of(model: &Model, processes: &Processes) -> Vec<RankSummary> {
     let summary = |(rank, recorded): (i64, &Recorded)| {
-        let model = alone(model, &processes, recorded)?;
+        let model = alone(model, processes, recorded)?;
         Some(RankSummary::of_rank(&model, rank, recorded.pid))
     };
     processes.ranks(model).into_iter().filter_map(summary).collect()
@@ -112,6 +116,10 @@ fn alone(model: &Model, processes: &Processes, recorded: &Recorded) -> Option<Mo
     // That is known of the process that was started.
     fields.remove("written_unix_ns");
     trace.set_metadata(RUN_KEY, &run.to_string());
+    if let Some(Value::Array(mut described)) = trace.metadata().value(PROCESSES_KEY) {
+        described.retain(|one| one["process"].as_i64().is_some_and(|pid| family.contains(&pid)));
+        trace.set_metadata(PROCESSES_KEY, &Value::from(described).to_string());
+    }
     Some(Model::new(trace))
 }
 

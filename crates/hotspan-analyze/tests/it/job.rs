@@ -30,7 +30,7 @@ impl Recording {
         pid: i64,
         parent: i64,
         argv: &str,
-        variables: Value,
+        variables: &Value,
         life: (i64, i64),
         runs: &[i64],
     ) {
@@ -76,11 +76,11 @@ const ALL: [i64; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 #[test]
 fn ranks_are_those_that_the_launcher_started() {
     let mut recording = Recording::new();
-    recording.process(1, 0, "python torchrun train.py", json!({}), (0, 10), &[0]);
-    recording.process(2, 1, "python train.py", rank(0), (1, 9), &ALL);
-    recording.process(3, 1, "python train.py", rank(1), (2, 10), &ALL);
+    recording.process(1, 0, "python torchrun train.py", &json!({}), (0, 10), &[0]);
+    recording.process(2, 1, "python train.py", &rank(0), (1, 9), &ALL);
+    recording.process(3, 1, "python train.py", &rank(1), (2, 10), &ALL);
     // What a rank starts inherits its variables.
-    recording.process(4, 3, "python train.py", rank(1), (3, 9), &[]);
+    recording.process(4, 3, "python train.py", &rank(1), (3, 9), &[]);
     for (pid, lengths) in [(2, [30, 80]), (3, [90, 10])] {
         for (begin, length) in [4 * SECOND, 5 * SECOND].into_iter().zip(lengths) {
             recording.span(pid, "user_annotation", "gloo:all_reduce", begin, length);
@@ -91,7 +91,9 @@ fn ranks_are_those_that_the_launcher_started() {
     recording.span(2, "user_annotation", "gloo:barrier", 6 * SECOND, 50);
     recording.span(3, "user_annotation", "gloo:barrier", 6 * SECOND, 5);
     let model = recording.finish();
-    let ranks = job::find(&model).unwrap().ranks.unwrap();
+    let found = job::find(&model).unwrap();
+    assert!(job::find(&found.model).is_none(), "alone it is the program");
+    let ranks = found.ranks.unwrap();
     let rows: Vec<_> = ranks
         .ranks
         .iter()
@@ -109,8 +111,8 @@ fn ranks_are_those_that_the_launcher_started() {
 #[test]
 fn a_program_may_be_rank_0_and_start_the_others() {
     let mut recording = Recording::new();
-    recording.process(1, 0, "python train.py", json!({}), (0, 10), &ALL);
-    recording.process(2, 1, "python train.py", json!({"LOCAL_RANK": "1"}), (1, 9), &ALL);
+    recording.process(1, 0, "python train.py", &json!({}), (0, 10), &ALL);
+    recording.process(2, 1, "python train.py", &json!({"LOCAL_RANK": "1"}), (1, 9), &ALL);
     recording.span(1, "cpu_op", "aten::mm", SECOND, 10);
     let ranks = job::ranks(&recording.finish());
     assert_eq!(
@@ -122,10 +124,11 @@ fn a_program_may_be_rank_0_and_start_the_others() {
 #[test]
 fn who_is_alone_with_a_rank_is_the_program() {
     let mut recording = Recording::new();
-    recording.process(1, 0, "python train.py", rank(0), (0, 10), &ALL);
-    recording.process(2, 1, "python train.py", rank(0), (1, 9), &ALL);
+    recording.process(1, 0, "python train.py", &rank(0), (0, 10), &ALL);
+    recording.process(2, 1, "python train.py", &rank(0), (1, 9), &ALL);
     let model = recording.finish();
     assert!(job::find(&model).is_none());
+    assert_eq!(job::ranks(&model).len(), 1);
     assert_eq!(overview(&model).about, None);
 }
 
@@ -133,9 +136,9 @@ fn who_is_alone_with_a_rank_is_the_program() {
 fn the_one_that_works_is_described() {
     let of = |starter_runs: &[i64], worker: &str, other_runs: &[i64]| {
         let mut recording = Recording::new();
-        recording.process(1, 0, "python start.py", json!({}), (0, 10), starter_runs);
-        recording.process(2, 1, worker, json!({}), (1, 9), &ALL);
-        recording.process(3, 1, "python other.py", json!({}), (1, 9), other_runs);
+        recording.process(1, 0, "python start.py", &json!({}), (0, 10), starter_runs);
+        recording.process(2, 1, worker, &json!({}), (1, 9), &ALL);
+        recording.process(3, 1, "python other.py", &json!({}), (1, 9), other_runs);
         overview(&recording.finish()).about
     };
     let about = of(&[0], "python work.py", &[]).unwrap();

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use hotspan_analyze::job;
-use hotspan_analyze::ranks::{RankSummary, compare};
+use hotspan_analyze::ranks::compare;
 
 use crate::error::CommandError;
 use crate::files;
@@ -33,12 +33,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     let mut summaries = Vec::new();
     let result = files::for_each(&arguments.files, |_, model, _| {
         // One recording of a launcher holds all of its ranks.
-        let ranks = job::ranks(model);
-        if ranks.is_empty() {
-            summaries.push(RankSummary::of(model));
-        } else {
-            summaries.extend(ranks);
-        }
+        summaries.extend(job::ranks(model));
         Ok(())
     });
     present::tables(&compare(&summaries).report(), arguments.format, output)?;
