@@ -407,12 +407,13 @@ class Trace:
         self,
     ) -> list[tuple[str, int, int, int, int, float | None, float | None, bool]]: ...
     def diff(
-        self, after: Trace, by: str
+        self, more: list[Trace], after: list[Trace], by: str
     ) -> tuple[
         tuple[str, tuple[int, float] | None, tuple[int, float] | None, int, float | None, str],
         list[tuple[str, tuple[int, float] | None, tuple[int, float] | None, int, float | None, str]],
         tuple[int, int] | None,
         str,
+        float,
     ]: ...
     def memory_timeline(
         self,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from hotspan import _core
 
+if TYPE_CHECKING:
+    from hotspan.trace import Trace
+
 
 class Side(NamedTuple):
-    """One trace's part of a row: the time of a middle step and its calls, or all of them where there are no steps."""
+    """One side's part of a row: the time of a quick step and the calls of a step, or all where there are no steps."""
 
     time_ns: int
     calls: float
@@ -33,22 +37,36 @@ class StepCounts(NamedTuple):
 
 
 class Diff(NamedTuple):
-    """Two traces side by side; rows with the largest change first."""
+    """Two sides; rows with the largest change first.
+
+    ``machine_percent`` is by how much all rows together became slower, which is taken for the machine.
+    """
 
     total: DiffRow
     rows: list[DiffRow]
     steps: StepCounts | None
     measure: str
+    machine_percent: float
 
 
 _Row = tuple[str, tuple[int, float] | None, tuple[int, float] | None, int, float | None, str]
 
 
-def diff(before: _core.Trace, after: _core.Trace, by: str) -> Diff:
-    """Compare two traces."""
-    total, rows, steps, measure = before.diff(after, by)
+def diff(before: Sequence[_core.Trace], after: Sequence[_core.Trace], by: str) -> Diff:
+    """Compare the recordings of two sides."""
+    if not before or not after:
+        raise ValueError("each side needs a recording")
+    total, rows, steps, measure, machine = before[0].diff(list(before[1:]), list(after), by)
     compared = None if steps is None else StepCounts(*steps)
-    return Diff(_named(total), [_named(row) for row in rows], compared, measure)
+    return Diff(_named(total), [_named(row) for row in rows], compared, measure, machine)
+
+
+def compare(before: Sequence[Trace], after: Sequence[Trace], by: str = "op") -> Diff:
+    """Compare several recordings of a program with several of another.
+
+    On a busy machine, small changes can be told from noise with three recordings a side.
+    """
+    return diff([trace._core for trace in before], [trace._core for trace in after], by)
 
 
 def _named(row: _Row) -> DiffRow:

@@ -72,7 +72,7 @@ class Trace:
         """Compare this trace with a later one, by op, function, line, kernel, shape or module."""
         from hotspan.diff import diff
 
-        return diff(self._core, after._core, by)
+        return diff([self._core], [after._core], by)
 
     def report(
         self, name: str, *, sort: str | None = None, limit: int | None = None, wide: bool = False

@@ -138,9 +138,20 @@ impl PyTrace {
         ask(py, &self.model, only, ignore)
     }
 
-    /// What got faster or slower from this trace to another.
-    fn diff(&self, py: Python<'_>, after: &Self, by: &str) -> PyResult<DiffRows> {
-        compare(py, &self.model, &after.model, by)
+    /// What got faster or slower from this trace, and more recordings of it, to others.
+    fn diff(
+        &self,
+        py: Python<'_>,
+        more: Vec<PyRef<'_, Self>>,
+        after: Vec<PyRef<'_, Self>>,
+        by: &str,
+    ) -> PyResult<DiffRows> {
+        let before: Vec<&Model> = std::iter::once(self)
+            .chain(more.iter().map(|trace| &**trace))
+            .map(|trace| &*trace.model)
+            .collect();
+        let after: Vec<&Model> = after.iter().map(|trace| &*trace.model).collect();
+        compare(py, &before, &after, by)
     }
 
     /// Device work by name, most time first.

@@ -1,7 +1,7 @@
 //! What got faster or slower from one trace to another: by operator, function, line, kernel, shape or module.
 //!
-//! Where both traces have steps, times are those of a middle step (the median), and the spread of the steps tells change
-//! from noise ([`noise`]). [`measure`] says what a row's time is.
+//! Where both sides have steps, times are those of a quick step, and [`noise`] tells change from what runs of one program differ by.
+//! A side may have several recordings. [`measure`] says what a row's time is.
 
 mod measure;
 mod noise;
@@ -16,11 +16,12 @@ pub use measure::By;
 pub use noise::Verdict;
 
 use measure::Measured;
+use noise::Times;
 
 /// One side of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Side {
-    /// Time: of a middle step, or of all where there are no steps.
+    /// Time: of a quick step, or of all where there are no steps; of several recordings the mean.
     pub time: Duration,
     /// Calls: on average in a step, or all of them.
     pub calls: f64,
@@ -55,7 +56,7 @@ impl DiffRow {
     }
 }
 
-/// Two traces side by side.
+/// Two sides, side by side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diff {
     /// The rows, largest change first.
@@ -64,6 +65,8 @@ pub struct Diff {
     pub total: DiffRow,
     /// How many steps stand behind each side; `None` where one has none, and sums are compared.
     pub steps: Option<(u64, u64)>,
+    /// By how much all rows together became slower, in percent: taken for the machine, and not held against any of them.
+    pub machine_percent: f64,
     /// What the times are.
     pub measure: &'static str,
 }
@@ -71,83 +74,128 @@ pub struct Diff {
 /// Compares two traces.
 #[must_use]
 pub fn diff(before: &Model, after: &Model, by: By) -> Diff {
-    let (ranges_before, ranges_after) = (steady_steps(before), steady_steps(after));
-    let has_steps = !ranges_before.is_empty() && !ranges_after.is_empty();
-    let whole = |model: &Model| {
-        let (begin, length) = model.window();
-        vec![(begin, begin.plus(length))]
-    };
-    let (ranges_before, ranges_after) =
-        if has_steps { (ranges_before, ranges_after) } else { (whole(before), whole(after)) };
-    let measured_before = measure::measure(before, by);
-    let measured_after = measure::measure(after, by);
-    let measure = measured_before.what;
-    let keys_before = by_step(measured_before, &ranges_before);
-    let mut keys_after = by_step(measured_after, &ranges_after);
+    diff_sides(&[before], &[after], by)
+}
 
-    let mut rows = Vec::new();
-    let mut sorted: Vec<(String, Row)> = keys_before.into_iter().collect();
-    sorted.sort_by(|left, right| left.0.cmp(&right.0));
-    for (key, row) in sorted {
-        let other = keys_after.remove(&key);
-        rows.push(compare(key, Some(&row), other.as_ref(), has_steps));
-    }
-    let mut new: Vec<(String, Row)> = keys_after.into_iter().collect();
-    new.sort_by(|left, right| left.0.cmp(&right.0));
-    rows.extend(new.into_iter().map(|(key, row)| compare(key, None, Some(&row), has_steps)));
+/// Compares several recordings of one program with several of another.
+#[must_use]
+pub fn diff_sides(before: &[&Model], after: &[&Model], by: By) -> Diff {
+    let has_steps = before.iter().chain(after).all(|model| !model.steps().steady().is_empty());
+    let (before, after) = (SideTimes::of(before, by, has_steps), SideTimes::of(after, by, has_steps));
+    let mut keys: Vec<&String> =
+        before.rows.keys().chain(after.rows.keys().filter(|key| !before.rows.contains_key(*key))).collect();
+    keys.sort_unstable();
+    let times =
+        |key: &str| Some(Times { before: &before.rows.get(key)?.times, after: &after.rows.get(key)?.times });
+    let judged_keys: Vec<&String> = keys.iter().copied().filter(|key| times(key).is_some()).collect();
+    let judged_times: Vec<Times<'_>> = judged_keys.iter().filter_map(|key| times(key)).collect();
+    let step = Times { before: &before.total.times, after: &after.total.times };
+    let judged = noise::judge(&judged_times, step);
+
+    let verdicts: HashMap<&String, Verdict> = judged_keys.into_iter().zip(judged.verdicts).collect();
+    let verdict = |key: &String| match verdicts.get(key) {
+        Some(&verdict) => verdict,
+        None if before.is_sampled && is_rare(before.rows.get(key).or(after.rows.get(key))) => Verdict::Noise,
+        None if before.rows.contains_key(key) => Verdict::Gone,
+        None => Verdict::New,
+    };
+    let mut rows: Vec<DiffRow> = keys
+        .iter()
+        .map(|&key| DiffRow {
+            key: key.clone(),
+            before: before.rows.get(key).map(Row::side),
+            after: after.rows.get(key).map(Row::side),
+            verdict: verdict(key),
+        })
+        .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.change().0.saturating_abs()));
-
-    let lengths = |ranges: &[(Timestamp, Timestamp)]| Row {
-        times: ranges.iter().map(|(begin, end)| end.since(*begin).0).collect(),
-        calls: ranges.len() as i64,
+    let total = DiffRow {
+        key: if has_steps { "step" } else { "whole recording" }.to_owned(),
+        before: Some(before.total.side()),
+        after: Some(after.total.side()),
+        verdict: judged.total,
     };
-    let name = if has_steps { "step" } else { "whole recording" };
-    let total =
-        compare(name.to_owned(), Some(&lengths(&ranges_before)), Some(&lengths(&ranges_after)), has_steps);
-    let steps = has_steps.then_some((ranges_before.len() as u64, ranges_after.len() as u64));
-    Diff { rows, total, steps, measure }
+    let count = |side: &SideTimes| side.total.times.iter().map(Vec::len).sum::<usize>() as u64;
+    Diff {
+        rows,
+        total,
+        steps: has_steps.then(|| (count(&before), count(&after))),
+        machine_percent: (judged.machine - 1.0) * 100.0,
+        measure: before.measure,
+    }
 }
 
-/// The steps of a trace without warm-up.
-fn steady_steps(model: &Model) -> Vec<(Timestamp, Timestamp)> {
-    model.steps().steady().iter().map(|step| (step.begin, step.begin.plus(step.duration))).collect()
+/// Whether so few samples fell on a row that none could have as well.
+fn is_rare(row: Option<&Row>) -> bool {
+    row.is_none_or(|row| row.calls < 8)
 }
 
-/// The times of one key in each step, and how often it occurs in all of them.
+/// The times of one key: for each recording those of its steps; and how often it occurs in all of them.
+#[derive(Debug)]
 struct Row {
-    times: Vec<i64>,
+    times: Vec<Vec<i64>>,
     calls: i64,
 }
 
-fn by_step(measured: Measured, ranges: &[(Timestamp, Timestamp)]) -> HashMap<String, Row> {
-    let mut rows: HashMap<String, Row> = HashMap::new();
-    let mut by_key: Vec<Option<Row>> = measured.keys.iter().map(|_| None).collect();
-    for fact in measured.facts {
-        let after = ranges.partition_point(|&(begin, _)| begin <= fact.at);
-        let Some(step) = after.checked_sub(1).filter(|&step| fact.at <= ranges[step].1) else { continue };
-        let empty = || Row { times: vec![0; ranges.len()], calls: 0 };
-        let row = by_key[fact.key].get_or_insert_with(empty);
-        row.times[step] = row.times[step].saturating_add(fact.time.0);
-        row.calls = row.calls.saturating_add(fact.calls);
+impl Row {
+    fn side(&self) -> Side {
+        let recordings = self.times.len().max(1) as i64;
+        let steps = self.times.iter().map(Vec::len).sum::<usize>().max(1);
+        let time = self.times.iter().map(|times| noise::quick(times) / recordings).sum();
+        Side { time: Duration(time), calls: self.calls as f64 / steps as f64 }
     }
-    for (key, row) in measured.keys.into_iter().zip(by_key) {
-        if let Some(row) = row {
-            rows.insert(key, row);
-        }
-    }
-    rows
 }
 
-fn compare(key: String, before: Option<&Row>, after: Option<&Row>, has_steps: bool) -> DiffRow {
-    let side = |row: &Row| Side {
-        time: Duration(noise::median(&row.times)),
-        calls: row.calls as f64 / row.times.len().max(1) as f64,
-    };
-    let verdict = match (before, after) {
-        (Some(before), Some(after)) if has_steps => noise::verdict(&before.times, &after.times),
-        (Some(_), Some(_)) => Verdict::Unknown,
-        (None, _) => Verdict::New,
-        (_, None) => Verdict::Gone,
-    };
-    DiffRow { key, before: before.map(side), after: after.map(side), verdict }
+/// All recordings of one side.
+struct SideTimes {
+    rows: HashMap<String, Row>,
+    total: Row,
+    measure: &'static str,
+    is_sampled: bool,
+}
+
+impl SideTimes {
+    fn of(models: &[&Model], by: By, has_steps: bool) -> Self {
+        let mut side = Self {
+            rows: HashMap::new(),
+            total: Row { times: Vec::new(), calls: 0 },
+            measure: "",
+            is_sampled: false,
+        };
+        let ranges: Vec<Vec<Range>> = models.iter().map(|model| ranges(model, has_steps)).collect();
+        for (place, (model, of_model)) in models.iter().zip(&ranges).enumerate() {
+            let measured = measure::measure(model, by);
+            side.measure = measured.what;
+            side.is_sampled |= measured.what.starts_with("sampled");
+            side.total.times.push(of_model.iter().map(|(begin, end)| end.since(*begin).0).collect());
+            side.total.calls += of_model.len() as i64;
+            side.add(place, measured, &ranges);
+        }
+        side
+    }
+
+    fn add(&mut self, place: usize, measured: Measured, ranges: &[Vec<Range>]) {
+        let mine = &ranges[place];
+        for fact in measured.facts {
+            let after = mine.partition_point(|&(begin, _)| begin <= fact.at);
+            let Some(step) = after.checked_sub(1).filter(|&step| fact.at <= mine[step].1) else { continue };
+            let empty = || Row { times: ranges.iter().map(|steps| vec![0; steps.len()]).collect(), calls: 0 };
+            let row = self.rows.entry_ref(measured.keys[fact.key].as_str()).or_insert_with(empty);
+            let time = &mut row.times[place][step];
+            *time = time.saturating_add(fact.time.0);
+            row.calls = row.calls.saturating_add(fact.calls);
+        }
+    }
+}
+
+type Range = (Timestamp, Timestamp);
+
+/// The steps of a trace without warm-up, or all of it.
+fn ranges(model: &Model, has_steps: bool) -> Vec<Range> {
+    if has_steps {
+        let steady = model.steps().steady().iter();
+        return steady.map(|step| (step.begin, step.begin.plus(step.duration))).collect();
+    }
+    let (begin, length) = model.window();
+    vec![(begin, begin.plus(length))]
 }

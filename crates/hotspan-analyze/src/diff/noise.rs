@@ -1,15 +1,24 @@
-//! Noise or change: whether two lists of times differ by more than they differ within themselves.
+//! Noise or change: whether the times of two sides differ by more than those of one program do from run to run.
 //!
-//! With five values or more on both sides a rank test (Mann and Whitney's U, at 2 %): it asks how often a value of one side
-//! is below one of the other, so a single slow step does not matter. With three or four it takes values that do not
-//! overlap, with a gap as wide as either side's range. Below that nobody can tell. A difference under 1 % is noise anyway.
+//! The steps of one recording are no independent samples: machines have fast and slow stretches, and a whole recording may fall into
+//! one. So a recording counts as one observation of each row, and three things say how far two such observations may be apart:
+//!
+//! - *Quick steps.* Other programs only ever add time, so a row's level is that of its quick steps, [`QUICK`] of the way from the
+//!   fastest to the slowest. Stretches of the recording have quick steps, too; what the better half of them differ by, beside what all rows
+//!   do at the same time, is the row's own spread.
+//! - *The machine.* What all rows have in common (a frequency, a busy neighbour) is estimated by their median and taken out, up to
+//!   [`MOST_OF_MACHINE`].
+//! - *The other rows.* What they still differ by, robustly, is a floor below which no difference counts.
+//!
+//! With several recordings of a side their own differences say most. Over all rows, Holm's method keeps the chance of a single false
+//! claim at [`FALSE_CLAIMS`].
 
 /// What a difference is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// More than noise.
     Change,
-    /// Not more than the steps differ among themselves.
+    /// Not more than runs of one program differ.
     Noise,
     /// Too few steps to tell.
     Unknown,
@@ -33,105 +42,303 @@ impl Verdict {
     }
 }
 
-/// The middle value; 0 of none.
-pub(super) fn median(values: &[i64]) -> i64 {
-    let mut sorted = values.to_vec();
+/// The place of a quick step among all.
+const QUICK: f64 = 0.05;
+/// How often a comparison of equal programs may claim anything: about any row, and about the step.
+const FALSE_CLAIMS: f64 = 0.04;
+const FALSE_CLAIMS_OF_STEP: f64 = 0.01;
+/// More than this (a third) is not the machine.
+const MOST_OF_MACHINE: f64 = 0.3;
+/// Runs differ by this much at least, as a part of the time; where the machine's part is unknown, by more.
+const FLOOR: f64 = 0.03;
+const FLOOR_OF_MACHINE: f64 = 0.1;
+/// Smaller differences are not worth a word: of the row, and of the step.
+const LEAST_OF_ROW: f64 = 0.05;
+const LEAST_OF_STEP: f64 = 0.005;
+/// Rows that take less of the step than this say nothing about the machine.
+const SMALLEST: f64 = 0.001;
+const STRETCHES: usize = 6;
+/// How many observations the floor is worth beside those of a row.
+const PRIOR: f64 = 4.0;
+/// Rows move together: more than this many do not know more.
+const MOST_ROWS: usize = 30;
+
+/// The times of one row: for each recording those of its steps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times<'a> {
+    pub(super) before: &'a [Vec<i64>],
+    pub(super) after: &'a [Vec<i64>],
+}
+
+/// A row in one recording, as logarithms: its level, and that of each stretch.
+#[derive(Clone, Debug)]
+struct Level {
+    value: f64,
+    stretches: Vec<f64>,
+}
+
+impl Level {
+    /// What the better half of the stretches differ by, each without what all rows did in it.
+    fn spread(&self, common: &[f64]) -> f64 {
+        let common = common.iter().copied().chain(std::iter::repeat(0.0));
+        let mut own: Vec<f64> = self.stretches.iter().zip(common).map(|(time, all)| time - all).collect();
+        own.sort_by(f64::total_cmp);
+        let better = &own[..(own.len() / 2 + 1).min(own.len())];
+        better.last().zip(better.first()).map_or(0.0, |(last, first)| (last - first) / 2.0)
+    }
+}
+
+/// A row in all recordings.
+#[derive(Debug)]
+struct Row {
+    before: Vec<Level>,
+    after: Vec<Level>,
+}
+
+impl Row {
+    /// `None` where it does not occur in a recording.
+    fn of(row: Times<'_>) -> Option<Self> {
+        let of = |side: &[Vec<i64>]| side.iter().map(|times| level(times)).collect::<Option<Vec<_>>>();
+        let row = Self { before: of(row.before)?, after: of(row.after)? };
+        Some(row).filter(|row| !row.before.is_empty() && !row.after.is_empty())
+    }
+
+    fn recordings(&self) -> impl Iterator<Item = &Level> {
+        self.before.iter().chain(&self.after)
+    }
+
+    fn difference(&self) -> f64 {
+        mean(&self.after) - mean(&self.before)
+    }
+
+    /// The time of the slower side.
+    fn time(&self) -> f64 {
+        mean(&self.before).max(mean(&self.after)).exp()
+    }
+}
+
+/// What was found about all rows.
+#[derive(Debug)]
+pub(super) struct Judged {
+    /// For each row.
+    pub(super) verdicts: Vec<Verdict>,
+    /// For the step as a whole.
+    pub(super) total: Verdict,
+    /// By how much everything became slower, as a factor; 1 where that is unknown.
+    pub(super) machine: f64,
+}
+
+/// The time of a quick step of a recording; 0 of none.
+pub(super) fn quick(times: &[i64]) -> i64 {
+    let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    match sorted.len() {
-        0 => 0,
-        count if count % 2 == 1 => sorted[count / 2],
-        count => {
-            let (low, high) = (sorted[count / 2 - 1], sorted[count / 2]);
-            low.saturating_add(high.saturating_sub(low) / 2)
+    quantile(&sorted, QUICK).round() as i64
+}
+
+fn quantile(sorted: &[i64], share: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
+    let place = share * last as f64;
+    let (low, high) = (sorted[place as usize], sorted[last.min(place as usize + 1)]);
+    low as f64 + (high as f64 - low as f64) * place.fract()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        count if count % 2 == 1 => values[count / 2],
+        count => values[count / 2 - 1].midpoint(values[count / 2]),
+    }
+}
+
+/// The deviation that a normal distribution with this median deviation would have.
+fn deviation(values: impl Iterator<Item = f64>) -> f64 {
+    1.4826 * median(values.map(f64::abs).collect())
+}
+
+fn level(times: &[i64]) -> Option<Level> {
+    let count = STRETCHES.min(times.len()).max(1);
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    // What does not occur in every step has no quick ones: then averages.
+    let is_rare = quantile(&sorted, QUICK) <= 0.0;
+    let average =
+        |times: &[i64]| times.iter().map(|&time| time as f64).sum::<f64>() / times.len().max(1) as f64;
+    let value = if is_rare { average(times) } else { quantile(&sorted, QUICK) };
+    if value <= 0.0 {
+        return None;
+    }
+    let bounds = |place: usize| place * times.len() / count;
+    let stretches: Vec<f64> = (0..count)
+        .map(|place| &times[bounds(place)..bounds(place + 1)])
+        .map(|stretch| {
+            let least = stretch.iter().copied().min().unwrap_or(0) as f64;
+            if is_rare { average(stretch) } else { least }
+        })
+        .map(|time| time.max(1.0).ln())
+        .collect();
+    Some(Level { value: value.ln(), stretches })
+}
+
+fn mean(levels: &[Level]) -> f64 {
+    levels.iter().map(|level| level.value).sum::<f64>() / levels.len().max(1) as f64
+}
+
+/// Judges all rows of a comparison at once; `step` is the time that they are a part of.
+pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>) -> Judged {
+    let fewest = step.before.iter().chain(step.after).map(Vec::len).min().unwrap_or(0);
+    let several = step.before.len().min(step.after.len()) >= 2;
+    let Some(step) = Row::of(step).filter(|_| fewest >= 3 || several) else {
+        return Judged {
+            verdicts: vec![Verdict::Unknown; rows.len()],
+            total: Verdict::Unknown,
+            machine: 1.0,
+        };
+    };
+    let rows: Vec<Option<Row>> = rows.iter().map(|&row| Row::of(row)).collect();
+    let whole = step.time();
+    let large: Vec<&Row> = rows.iter().flatten().filter(|row| row.time() >= whole * SMALLEST).collect();
+    let noise = Noise::of(&large, &step);
+
+    let mut chances: Vec<(f64, usize)> = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        let Some(row) = row else { continue };
+        let beyond = row.difference() - noise.common;
+        let time = (mean(&row.after).exp() - (mean(&row.before) + noise.common).exp()).abs();
+        if beyond.abs() >= LEAST_OF_ROW && time >= whole * LEAST_OF_STEP {
+            chances.push((noise.chance(row, beyond), place));
         }
     }
-}
-
-/// Judges the difference of two lists.
-pub(super) fn verdict(before: &[i64], after: &[i64]) -> Verdict {
-    let fewest = before.len().min(after.len());
-    if fewest < 3 {
-        return Verdict::Unknown;
+    let tested = rows.iter().flatten().filter(|row| row.time() >= whole * LEAST_OF_STEP).count();
+    let mut verdicts = vec![Verdict::Noise; rows.len()];
+    chances.sort_by(|left, right| left.0.total_cmp(&right.0));
+    for (rank, &(chance, place)) in chances.iter().enumerate() {
+        // Holm: the least likely has to pass the hardest test, and the first that fails ends it.
+        if chance > FALSE_CLAIMS / tested.saturating_sub(rank).max(1) as f64 {
+            break;
+        }
+        verdicts[place] = Verdict::Change;
     }
-    let (middle_before, middle_after) = (median(before), median(after));
-    let difference = middle_after.saturating_sub(middle_before).saturating_abs();
-    if difference.saturating_mul(100) < middle_before.max(middle_after) {
-        return Verdict::Noise;
-    }
-    let differs = if fewest < 5 { is_apart(before, after) } else { score(before, after) >= TWO_PERCENT };
-    if differs { Verdict::Change } else { Verdict::Noise }
-}
-
-/// Standard deviations beyond which 2 % of a normal distribution lie, both sides together.
-const TWO_PERCENT: f64 = 2.326;
-
-/// Whether the ranges leave a gap between them that is as wide as each of them.
-fn is_apart(before: &[i64], after: &[i64]) -> bool {
-    let range = |values: &[i64]| {
-        let least = values.iter().min().copied().unwrap_or(0);
-        (least, values.iter().max().copied().unwrap_or(0))
+    // The machine is part of the step: only several recordings of each side tell how much.
+    let (chance, beyond) = if several {
+        (chance_of_step(&step), step.difference())
+    } else {
+        let beyond = step.difference() - noise.common;
+        (noise.chance(&step, beyond), beyond)
     };
-    let (before, after) = (range(before), range(after));
-    let (lower, upper) = if before.0 <= after.0 { (before, after) } else { (after, before) };
-    let gap = upper.0.saturating_sub(lower.1);
-    gap > 0 && gap >= lower.1.saturating_sub(lower.0).max(upper.1.saturating_sub(upper.0))
+    let is_change = beyond.abs() >= LEAST_OF_ROW && chance <= FALSE_CLAIMS_OF_STEP;
+    let total = if is_change { Verdict::Change } else { Verdict::Noise };
+    Judged { verdicts, total, machine: noise.common.exp() }
 }
 
-/// How many standard deviations the ranks are from what chance would give.
-fn score(before: &[i64], after: &[i64]) -> f64 {
-    let mut all: Vec<(i64, bool)> =
-        before.iter().map(|&value| (value, true)).chain(after.iter().map(|&value| (value, false))).collect();
-    all.sort_unstable();
-    let (first, second) = (before.len() as f64, after.len() as f64);
-    let count = first + second;
-    let (mut ranks, mut ties, mut position) = (0.0, 0.0, 0);
-    while position < all.len() {
-        let equal = all[position..].iter().take_while(|(value, _)| *value == all[position].0).count();
-        // Equal values share the middle of their ranks.
-        let rank = position as f64 + (equal as f64 + 1.0) / 2.0;
-        ranks +=
-            rank * all[position..position + equal].iter().filter(|(_, is_first)| *is_first).count() as f64;
-        let equal_count = equal as f64;
-        ties += equal_count * equal_count * equal_count - equal_count;
-        position += equal;
+/// What differences are measured by.
+#[derive(Debug)]
+struct Noise {
+    /// The part of each recording that is the machine's, those before the change first.
+    machine: Vec<f64>,
+    /// The same for each stretch of each recording.
+    stretches: Vec<Vec<f64>>,
+    /// How much slower the machine became from one side to the other.
+    common: f64,
+    /// What the other rows differ by besides.
+    others: f64,
+    /// How many rows say so.
+    rows: usize,
+}
+
+impl Noise {
+    fn of(large: &[&Row], step: &Row) -> Self {
+        let recordings = step.before.len() + step.after.len();
+        let of_recording = |place: usize| {
+            large.iter().filter_map(move |row| row.recordings().nth(place).map(|level| (row, level)))
+        };
+        let knows_machine = large.len() >= 3;
+        let middle = |row: &Row| mean(&row.before).midpoint(mean(&row.after));
+        let speeds: Vec<f64> = (0..recordings)
+            .map(|place| median(of_recording(place).map(|(row, level)| level.value - middle(row)).collect()))
+            .map(|speed| if knows_machine { speed } else { 0.0 })
+            .collect();
+        let stretches = (0..recordings)
+            .map(|place| {
+                (0..if knows_machine { STRETCHES } else { 0 })
+                    .map(|stretch| {
+                        let apart = |level: &Level| Some(level.stretches.get(stretch)? - level.value);
+                        median(of_recording(place).filter_map(|(_, level)| apart(level)).collect())
+                    })
+                    .collect()
+            })
+            .collect();
+        let average = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let between = |speeds: &[f64]| {
+            let (before, after) = speeds.split_at(step.before.len());
+            average(after) - average(before)
+        };
+        let raw = between(&speeds);
+        let others = if knows_machine {
+            deviation(large.iter().map(|row| row.difference() - raw)).max(FLOOR)
+        } else {
+            FLOOR_OF_MACHINE
+        };
+        let limit = MOST_OF_MACHINE / 2.0;
+        let machine: Vec<f64> = speeds.iter().map(|speed| speed.clamp(-limit, limit)).collect();
+        Self {
+            common: between(&machine),
+            machine,
+            stretches,
+            others,
+            rows: if knows_machine { large.len() } else { 0 },
+        }
     }
-    let statistic = ranks - first * (first + 1.0) / 2.0;
-    let expected = first * second / 2.0;
-    let variance = first * second / 12.0 * (count + 1.0 - ties / (count * (count - 1.0)));
-    if variance <= 0.0 { 0.0 } else { ((statistic - expected).abs() - 0.5).max(0.0) / variance.sqrt() }
+
+    /// How likely runs of one program differ so much in a row.
+    fn chance(&self, row: &Row, beyond: f64) -> f64 {
+        let freedom = self.machine.len().saturating_sub(2) as f64;
+        if freedom < 1.0 {
+            let spreads = row.recordings().zip(&self.stretches).map(|(level, common)| level.spread(common));
+            let spreads: f64 = spreads.map(|spread| spread * spread).sum();
+            let stretches: usize = row.recordings().map(|level| level.stretches.len()).sum();
+            let score = beyond.abs() / (spreads + self.others * self.others).sqrt();
+            return tail(score, stretches.saturating_sub(2) + self.rows.min(MOST_ROWS) / 2);
+        }
+        let (before, after) = self.machine.split_at(row.before.len());
+        let own = squares(&row.before, before) + squares(&row.after, after);
+        // A few recordings may agree by chance: the other rows hold against it.
+        let counts = 1.0 / row.before.len() as f64 + 1.0 / row.after.len() as f64;
+        let prior = (self.others * self.others / counts).max(FLOOR * FLOOR / 2.0);
+        let variance = (own + PRIOR * prior) / (freedom + PRIOR);
+        tail(beyond.abs() / (variance * counts).sqrt(), (freedom + PRIOR) as usize)
+    }
+}
+
+/// How likely several recordings of one program differ so much as a whole.
+fn chance_of_step(step: &Row) -> f64 {
+    let freedom = (step.before.len() + step.after.len()).saturating_sub(2).max(1);
+    let still = vec![0.0; step.before.len().max(step.after.len())];
+    let own = squares(&step.before, &still) + squares(&step.after, &still);
+    let counts = 1.0 / step.before.len() as f64 + 1.0 / step.after.len() as f64;
+    let variance = (own / freedom as f64).max(FLOOR * FLOOR);
+    tail(step.difference().abs() / (variance * counts).sqrt(), freedom)
+}
+
+/// How far the recordings of a side are from their mean, squared and added up, without the machine's part.
+fn squares(levels: &[Level], machine: &[f64]) -> f64 {
+    let values: Vec<f64> = levels.iter().zip(machine).map(|(level, speed)| level.value - speed).collect();
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    values.iter().map(|value| (value - mean) * (value - mean)).sum()
+}
+
+/// The chance that Student's t with so many degrees of freedom (an even number: the next lower one) is as far from 0.
+fn tail(score: f64, freedom: usize) -> f64 {
+    let freedom = (freedom / 2 * 2).max(2);
+    let angle = (score / (freedom as f64).sqrt()).atan();
+    let square = angle.cos() * angle.cos();
+    let (mut term, mut sum) = (1.0, 1.0);
+    for place in 1..freedom / 2 {
+        term *= square * (2 * place - 1) as f64 / (2 * place) as f64;
+        sum += term;
+    }
+    (1.0 - angle.sin() * sum).max(0.0)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_middle_of_an_even_number_is_between() {
-        assert_eq!((median(&[]), median(&[3, 1, 2]), median(&[1, 2, 4, 9])), (0, 2, 3));
-    }
-
-    #[test]
-    fn values_that_overlap_are_noise() {
-        assert_eq!(verdict(&[100, 110, 90, 105, 95], &[104, 92, 112, 99, 96]), Verdict::Noise);
-        assert_eq!(verdict(&[100, 110, 90], &[108, 95, 111]), Verdict::Noise);
-    }
-
-    #[test]
-    fn values_apart_are_a_change_though_one_step_was_slow() {
-        assert_eq!(verdict(&[100, 104, 90, 105, 95, 99], &[130, 128, 135, 131, 129, 9000]), Verdict::Change);
-        assert_eq!(verdict(&[100, 101, 102], &[150, 151, 152]), Verdict::Change);
-    }
-
-    #[test]
-    fn too_few_steps_tell_nothing_and_equal_ones_are_equal() {
-        assert_eq!(verdict(&[100, 100], &[500, 500]), Verdict::Unknown);
-        assert_eq!(verdict(&[7; 6], &[7; 6]), Verdict::Noise);
-        assert_eq!(verdict(&[0; 3], &[0; 3]), Verdict::Noise);
-    }
-
-    #[test]
-    fn the_score_is_that_of_the_textbook() {
-        // U = 0 of 5 against 5: (12.5 - 0.5) / sqrt(25 * 11 / 12).
-        assert!((score(&[1, 2, 3, 4, 5], &[6, 7, 8, 9, 10]) - 12.0 / (275.0_f64 / 12.0).sqrt()).abs() < 1e-9);
-    }
-}
+mod tests;

@@ -16,8 +16,13 @@ impl Diff {
     pub fn report(&self, limit: usize, with_noise: bool) -> Table {
         let title = match self.steps {
             Some((before, after)) => {
+                let machine = if self.machine_percent.abs() < 1.0 {
+                    String::new()
+                } else {
+                    format!("; all rows together {:+.0} %, taken for the machine", self.machine_percent)
+                };
                 format!(
-                    "{}, of the middle one of {before} steps before and {after} after",
+                    "{}, of a quick step among {before} before and {after} after{machine}",
                     capital(self.measure)
                 )
             }
@@ -29,7 +34,7 @@ impl Diff {
             .text("name", "Name", |row| &row.key)
             .help("The operator, function, line, kernel or module.")
             .duration("before", "Before", |row| Some(row.before?.time))
-            .help("The time in the first trace: of the middle step, or of all where there are no steps.")
+            .help("The time in the first trace: of a quick step (one in twenty is quicker), or of all where there are no steps.")
             .duration("after", "After", |row| Some(row.after?.time))
             .help("The same in the second trace.")
             .duration("change", "Change", DiffRow::change)
@@ -37,7 +42,7 @@ impl Diff {
             .percent("change_percent", "Change %", DiffRow::percent)
             .help("The change as a share of the time before.")
             .text("verdict", "Verdict", |row| row.verdict.name())
-            .help("Whether the change is more than the steps differ among themselves.")
+            .help("Whether the change is more than runs of one program differ by.")
             .number("calls_before", "Calls before", |row| Some(row.before?.calls))
             .help("Calls in the first trace: on average in a step, or all of them.")
             .number("calls_after", "Calls after", |row| Some(row.after?.calls))

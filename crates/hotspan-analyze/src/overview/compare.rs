@@ -184,13 +184,13 @@ impl Comparison {
             && let (Some(before), Some(after)) = (row.before, row.after)
         {
             let judged = match row.verdict {
-                Verdict::Change => "more than the steps differ among themselves",
-                Verdict::Noise => "no more than the steps differ among themselves",
+                Verdict::Change => "more than runs of one program differ",
+                Verdict::Noise => "no more than runs of one program differ",
                 Verdict::Unknown | Verdict::New | Verdict::Gone => "too few steps to tell from noise",
             };
             let change = change_in_words(before.time, after.time);
             words.push(format!(
-                "A step (the middle one of {steps_before} and {steps_after}): {change}; {judged}."
+                "A step (a quick one of {steps_before} and of {steps_after}): {change}; {judged}."
             ));
         }
         let changed = |faster: bool| {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use hotspan_analyze::diff::{self, diff};
+use hotspan_analyze::diff::{self, diff_sides};
 use serde_json::json;
 
 use crate::error::CommandError;
@@ -15,9 +15,11 @@ Examples:
   hotspan diff before.hotspan after.hotspan
   hotspan diff monday.json.gz tuesday.json.gz --by kernel --markdown
   hotspan diff before.hotspan after.hotspan --by shape --all --limit 0 --csv
+  hotspan diff old1.hotspan old2.hotspan old3.hotspan -- new1.hotspan new2.hotspan new3.hotspan
 
-Verdicts: `change` is more than the steps differ among themselves, `noise` is not; `unknown` has fewer than three steps on a
-side; `new` and `gone` occur in one trace only. Rows that are noise are shown with --all.";
+Verdicts: `change` is more than runs of one program differ by, `noise` is not; `unknown` has fewer than three steps on a
+side; `new` and `gone` occur in one trace only. Rows that are noise are shown with --all. On a busy machine record each side
+three times: small changes can be told from noise only then.";
 
 /// What a row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -53,10 +55,12 @@ impl From<By> for diff::By {
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The trace before the change
-    before: PathBuf,
-    /// The trace after it
-    after: PathBuf,
+    /// The trace before the change and the one after it; or, with `--`, all traces before the change
+    #[arg(required = true, value_name = "BEFORE AFTER")]
+    files: Vec<PathBuf>,
+    /// All traces after the change
+    #[arg(last = true, value_name = "AFTER")]
+    after: Vec<PathBuf>,
     /// What a row stands for
     #[arg(long, value_enum, default_value = "op")]
     by: By,
@@ -71,17 +75,28 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
-    let (before, after) = (files::open(&arguments.before)?, files::open(&arguments.after)?);
-    let result = diff(&before, &after, arguments.by.into());
+    let (before, after) = sides(arguments)?;
+    let open = |paths: &[PathBuf]| paths.iter().map(|path| files::open(path)).collect::<Result<Vec<_>, _>>();
+    let (models_before, models_after) = (open(before)?, open(after)?);
+    let result = diff_sides(
+        &models_before.iter().collect::<Vec<_>>(),
+        &models_after.iter().collect::<Vec<_>>(),
+        arguments.by.into(),
+    );
     // Programs choose for themselves what to leave out.
     let with_noise = arguments.all || arguments.format.json || arguments.format.csv;
     let table = result.report(arguments.limit, with_noise);
     if arguments.format.json {
         let steps = result.steps.map(|(before, after)| json!({"before": before, "after": after}));
+        let name = |paths: &[PathBuf]| match paths {
+            [one] => json!(one.display().to_string()),
+            several => json!(several.iter().map(|path| path.display().to_string()).collect::<Vec<_>>()),
+        };
         let object = json!({
-            "before": arguments.before.display().to_string(),
-            "after": arguments.after.display().to_string(),
+            "before": name(before),
+            "after": name(after),
             "measure": result.measure,
+            "machine_percent": result.machine_percent,
             "steps": steps,
             "rows": present::json_rows(&table),
         });
@@ -93,4 +108,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         writeln!(output, "\n{hidden} rows differ by noise only (--all shows them).")?;
     }
     Ok(())
+}
+
+/// The recordings of each side.
+fn sides(arguments: &Arguments) -> Result<(&[PathBuf], &[PathBuf]), CommandError> {
+    match (arguments.files.as_slice(), arguments.after.as_slice()) {
+        ([before, after], []) => Ok((std::slice::from_ref(before), std::slice::from_ref(after))),
+        (_, []) => Err(CommandError::Usage(
+            "give one trace before and one after, or several with `--` between the sides".to_owned(),
+        )),
+        sides => Ok(sides),
+    }
 }

@@ -1,0 +1,132 @@
+//! Pairs of simulated runs: of one program, with stretches and disturbances as on a busy machine, and of one made slower.
+
+use super::*;
+
+/// Numbers that look random, and are the same every time.
+struct Chance(u64);
+
+impl Chance {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+const ROWS: usize = 40;
+const STEPS: usize = 60;
+
+/// One recording: the machine has a speed of its own and slow stretches, and each row its own luck with memory. Other programs hold up
+/// a part of the steps, each by a time slice.
+fn recording(chance: &mut Chance, busy: f64, slower: Option<(usize, f64)>) -> (Vec<Vec<i64>>, Vec<i64>) {
+    let speed = (0.08 * chance.normal()).exp();
+    let luck: Vec<f64> = (0..ROWS).map(|_| (0.02 * chance.normal()).exp()).collect();
+    let mut rows = vec![Vec::new(); ROWS];
+    let (mut steps, mut stretch) = (Vec::new(), 0.0);
+    for _ in 0..STEPS {
+        stretch = 0.9 * stretch + 0.03 * chance.normal();
+        let mut step = 0.0;
+        for (place, row) in rows.iter_mut().enumerate() {
+            let usual = 2_000_000.0 / (1 + place) as f64;
+            let factor = slower.filter(|&(which, _)| which == place).map_or(1.0, |(_, factor)| factor);
+            let mut time = usual * factor * speed * luck[place] * (stretch + 0.02 * chance.normal()).exp();
+            if chance.uniform() < busy * time / 4_000_000.0 {
+                time += 4_000_000.0 * chance.uniform();
+            }
+            row.push(time as i64);
+            step += time;
+        }
+        steps.push(step as i64);
+    }
+    (rows, steps)
+}
+
+fn compare(chance: &mut Chance, recordings: usize, busy: f64, slower: Option<(usize, f64)>) -> Judged {
+    let mut side = |slower| -> Vec<(Vec<Vec<i64>>, Vec<i64>)> {
+        (0..recordings).map(|_| recording(chance, busy, slower)).collect()
+    };
+    let (before, after) = (side(None), side(slower));
+    let row = |side: &[(Vec<Vec<i64>>, Vec<i64>)], place: usize| -> Vec<Vec<i64>> {
+        side.iter().map(|(rows, _)| rows[place].clone()).collect()
+    };
+    let steps = |side: &[(Vec<Vec<i64>>, Vec<i64>)]| -> Vec<Vec<i64>> {
+        side.iter().map(|(_, steps)| steps.clone()).collect()
+    };
+    let rows: Vec<_> = (0..ROWS).map(|place| (row(&before, place), row(&after, place))).collect();
+    let times: Vec<Times<'_>> = rows.iter().map(|(before, after)| Times { before, after }).collect();
+    let (before, after) = (steps(&before), steps(&after));
+    judge(&times, Times { before: &before, after: &after })
+}
+
+fn claims(judged: &Judged) -> usize {
+    let all = judged.verdicts.iter().chain([&judged.total]);
+    all.filter(|verdict| **verdict == Verdict::Change).count()
+}
+
+#[test]
+fn equal_programs_show_no_change_in_19_of_20_pairs() {
+    let mut chance = Chance(11);
+    for (busy, recordings) in [(0.0, 1), (1.0, 1), (4.0, 1), (1.0, 3)] {
+        let pairs = 400;
+        let wrong = (0..pairs).filter(|_| claims(&compare(&mut chance, recordings, busy, None)) > 0).count();
+        assert!(wrong * 20 <= pairs, "{wrong} of {pairs} pairs, busy {busy}, {recordings} recordings");
+    }
+}
+
+#[test]
+fn an_operator_slower_by_a_fifth_is_found() {
+    let mut chance = Chance(12);
+    for (busy, recordings, least) in [(0.0, 1, 80), (1.0, 1, 75), (1.0, 3, 95)] {
+        let pairs = 100;
+        let found = (0..pairs)
+            .filter(|_| compare(&mut chance, recordings, busy, Some((1, 1.2))).verdicts[1] == Verdict::Change)
+            .count();
+        assert!(found >= least, "{found} of {pairs}, busy {busy}, {recordings} recordings");
+    }
+}
+
+#[test]
+fn a_machine_that_is_slower_as_a_whole_is_no_change_of_any_row() {
+    let rows: Vec<Vec<Vec<i64>>> =
+        (1..9).map(|row| vec![(0..20).map(|step| row * 100_000 + step % 5 * row * 100).collect()]).collect();
+    let slower: Vec<Vec<Vec<i64>>> =
+        rows.iter().map(|row| vec![row[0].iter().map(|time| time * 6 / 5).collect()]).collect();
+    let times: Vec<Times<'_>> =
+        rows.iter().zip(&slower).map(|(before, after)| Times { before, after }).collect();
+    let (before, after) = (vec![vec![4_000_000; 20]], vec![vec![4_800_000; 20]]);
+    let judged = judge(&times, Times { before: &before, after: &after });
+    assert_eq!(claims(&judged), 0, "{judged:?}");
+    assert!((judged.machine - 1.2).abs() < 0.01, "{judged:?}");
+    // Twice as slow is no mood of a machine.
+    let twice: Vec<Vec<Vec<i64>>> =
+        rows.iter().map(|row| vec![row[0].iter().map(|time| time * 2).collect()]).collect();
+    let times: Vec<Times<'_>> =
+        rows.iter().zip(&twice).map(|(before, after)| Times { before, after }).collect();
+    let after = vec![vec![8_000_000; 20]];
+    assert_eq!(claims(&judge(&times, Times { before: &before, after: &after })), 9);
+}
+
+#[test]
+fn too_few_steps_tell_nothing_unless_recordings_are_many() {
+    let one = |time: i64| vec![vec![time, time]];
+    let (before, after) = (one(100_000), one(500_000));
+    let times = Times { before: &before, after: &after };
+    assert_eq!(judge(&[times], times).total, Verdict::Unknown);
+    let (before, after) = (vec![vec![100_000]; 3], vec![vec![500_000]; 3]);
+    let times = Times { before: &before, after: &after };
+    assert_eq!(judge(&[times], times).verdicts, [Verdict::Change]);
+    assert_eq!(judge(&[], Times { before: &[], after: &[] }).total, Verdict::Unknown);
+}
+
+#[test]
+fn chances_are_those_of_the_textbook() {
+    // Student's t: 2.228 with 10 degrees of freedom, 4.303 with 2.
+    assert!((tail(2.228, 10) - 0.05).abs() < 1e-4);
+    assert!((tail(4.303, 2) - 0.05).abs() < 1e-4);
+    assert!((tail(0.0, 8) - 1.0).abs() < 1e-12);
+    assert_eq!(quick(&[]), 0);
+    assert_eq!(quick(&[100, 102, 98, 101, 99, 100]), 98);
+}
