@@ -239,13 +239,12 @@ def evaluating(with_graph: bool) -> Step:
 
 
 def normalising(bias: bool) -> Step:
-    """Normalise after a convolution."""
-    model = nn.Sequential(nn.Conv2d(3, 8, 3, bias=bias), nn.BatchNorm2d(8))
-    pictures = torch.randn(4, 3, 32, 32)
+    """Train with a normalisation after a convolution."""
+    model = nn.Sequential(nn.Conv2d(16, 64, 3, bias=bias), nn.BatchNorm2d(64))
+    pictures = torch.randn(4, 16, 32, 32)
 
     def step() -> None:
-        with torch.inference_mode():
-            model(pictures)
+        model(pictures).sum().backward()
 
     return step
 

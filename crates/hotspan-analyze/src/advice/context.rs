@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 
-use hotspan_store::{Duration, ProcessId, SpanId, Timestamp, Trace};
+use hotspan_store::{Duration, ProcessId, SpanId, Timestamp, Trace, TrackId};
 
 use crate::advice::finding::Gain;
 use crate::intervals::{Interval, Intervals};
@@ -81,9 +81,11 @@ impl<'a> Context<'a> {
 
     /// What gains are a percentage of.
     pub(crate) fn basis(&self) -> &'static str {
+        let has_operators = || self.model.spans().ids().any(|span| self.model.role(span) == Role::Operator);
         match (self.steps.is_empty(), is_run(self.model)) {
             (false, _) => "step time",
-            (true, true) => "the time from the first to the last operator",
+            (true, true) if has_operators() => "the time from the first to the last operator",
+            (true, true) => "the run without its imports",
             (true, false) => "wall time",
         }
     }
@@ -213,14 +215,65 @@ impl<'a> Context<'a> {
 
     /// `part` in percent of the time looked at.
     pub(crate) fn percent(&self, part: Duration) -> f64 {
-        if self.whole.0 <= 0 { 0.0 } else { part.0 as f64 * 100.0 / self.whole.0 as f64 }
+        if self.whole.0 <= 0 { 0.0 } else { (part.0 as f64 * 100.0 / self.whole.0 as f64).clamp(0.0, 100.0) }
+    }
+
+    /// Whether a gain is worth a person's time: of what rules look at, and of a whole program also of all of it, since a
+    /// program may spend little of its time in torch.
+    pub(crate) fn is_worth_it(&self, gain: &Gain) -> bool {
+        const LEAST_PERCENT: f64 = 1.0;
+        let of_program = match self.model.wall_time().as_ref().filter(|_| is_run(self.model)) {
+            Some(wall_time) if wall_time.total.0 > 0 => gain.time.0 as f64 * 100.0 / wall_time.total.0 as f64,
+            _ => gain.percent,
+        };
+        gain.percent.min(of_program) >= LEAST_PERCENT
+    }
+
+    /// "3 a step", where there are steps; else nothing, for nobody knows what one would be.
+    pub(crate) fn per_step(&self, count: u64) -> String {
+        if self.steps.is_empty() {
+            String::new()
+        } else {
+            format!(" ({} a step)", count / self.step_count().max(1))
+        }
+    }
+
+    /// Whether the recording is of a whole program, with its imports, waits and end.
+    pub(crate) fn is_whole_program(&self) -> bool {
+        is_run(self.model)
+    }
+
+    /// The main thread of a whole program.
+    pub(crate) fn main_thread(&self) -> Option<TrackId> {
+        program_thread(self.model).filter(|_| is_run(self.model))
+    }
+
+    /// A gain of this much time of the whole program, its imports and its end included.
+    pub(crate) fn gain_of_program(&self, time: Duration, how: &'static str) -> Option<Gain> {
+        let whole = self.model.wall_time().as_ref().map_or(self.whole, |wall_time| wall_time.total);
+        let time = Duration(time.0.clamp(0, whole.0.max(0)));
+        Some(Gain { time, percent: time.0 as f64 * 100.0 / whole.0.max(1) as f64, of: "the whole run", how })
+    }
+
+    /// The process that is judged, where there are several.
+    pub(crate) fn process(&self) -> Option<ProcessId> {
+        self.process
+    }
+
+    /// The step that a moment is in, by its place among those that rules look at.
+    pub(crate) fn step_at(&self, time: Timestamp) -> Option<usize> {
+        if self.steps.is_empty() {
+            return None;
+        }
+        let after = self.ranges.partition_point(|&(begin, _)| begin <= time);
+        after.checked_sub(1).filter(|&index| time <= self.ranges[index].1)
     }
 
     /// A gain of this much time.
     pub(crate) fn gain(&self, time: Duration, how: &'static str) -> Option<Gain> {
         // Threads run side by side, so their sum may exceed the time there was.
         let time = Duration(time.0.clamp(0, self.whole.0.max(0)));
-        Some(Gain { time, percent: self.percent(time), how })
+        Some(Gain { time, percent: self.percent(time), of: self.basis(), how })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sums of device time for rules: when devices worked, and what part of some work nothing else covers.
 
-use hotspan_store::SpanId;
+use hotspan_store::{Duration, SpanId};
 
 use crate::advice::context::Context;
 use crate::intervals::{Interval, Intervals};
@@ -21,6 +21,12 @@ pub(crate) fn busy(context: &Context<'_>, wanted: impl Fn(WorkKind) -> bool) -> 
 pub(crate) fn idle(context: &Context<'_>) -> Intervals {
     let ranges: Intervals = context.ranges().iter().map(|&(begin, end)| Interval::new(begin, end)).collect();
     ranges.subtract(&busy(context, |_| true))
+}
+
+/// How long no kernel ran, within what rules look at: where the device computes all the time, a host that waits less gains nothing.
+pub(crate) fn without_kernels(context: &Context<'_>) -> Duration {
+    let ranges: Intervals = context.ranges().iter().map(|&(begin, end)| Interval::new(begin, end)).collect();
+    ranges.subtract(&busy(context, |work| work != WorkKind::Copy)).length()
 }
 
 /// Calls into the device runtime in what rules look at.

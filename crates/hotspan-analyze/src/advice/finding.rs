@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 use hotspan_store::{Bytes, Duration, SpanId, Timestamp};
 
 use crate::advice::context::Context;
+use crate::intervals::{Interval, Intervals};
 
 /// How sure a rule is that its advice applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +45,8 @@ pub struct Gain {
     pub time: Duration,
     /// The same as percent of the time the rule looked at.
     pub percent: f64,
+    /// What that time is.
+    pub of: &'static str,
     /// How it was computed.
     pub how: &'static str,
 }
@@ -101,18 +104,22 @@ pub(crate) struct Tally {
     rows: Vec<Evidence>,
     longest: Vec<Duration>,
     indices: HashMap<String, usize>,
+    /// When all of it happened, on whatever thread.
+    moments: Vec<Interval>,
 }
 
 impl Tally {
     /// Counts a span that took this long for the rule's purpose.
     pub(crate) fn add(&mut self, context: &Context<'_>, label: &str, span: SpanId, time: Duration) {
         let index = self.index(label);
+        let begin = context.model.spans().time(span);
+        self.moments.push(Interval::new(begin, begin.plus(time)));
         let row = &mut self.rows[index];
         row.count += 1;
         row.time += time;
         if row.span.is_none() || time > self.longest[index] {
             row.span = Some(span);
-            row.at = Some(context.model.spans().time(span));
+            row.at = Some(begin);
             self.longest[index] = time;
         }
     }
@@ -120,6 +127,7 @@ impl Tally {
     /// Counts something that is no span.
     pub(crate) fn add_time(&mut self, label: &str, at: Timestamp, time: Duration, source: Option<String>) {
         let index = self.index(label);
+        self.moments.push(Interval::new(at, at.plus(time)));
         let row = &mut self.rows[index];
         row.count += 1;
         row.time += time;
@@ -148,9 +156,9 @@ impl Tally {
         index
     }
 
-    /// The time of all rows.
+    /// The time of all rows, each moment once: threads run side by side, and one call may enclose another.
     pub(crate) fn time(&self) -> Duration {
-        self.rows.iter().map(|row| row.time).sum()
+        self.moments.iter().copied().collect::<Intervals>().length()
     }
 
     /// The count of all rows.

@@ -7,7 +7,9 @@ mod context;
 mod device;
 mod docs;
 mod finding;
+mod loading;
 mod need;
+mod parallel;
 mod report;
 pub mod rules;
 
@@ -94,7 +96,13 @@ pub fn advise(model: &Model, selection: &Selection) -> Advice {
     for &rule in RULES.iter().filter(|rule| selection.takes(rule)) {
         match lacks(rule) {
             Some(need) => skipped.push((rule, need)),
-            None => findings.extend((rule.check)(&context).map(|finding| (rule, finding))),
+            None => {
+                let finding = (rule.check)(&context);
+                // What has no gain is not about time.
+                let worth =
+                    |finding: &Finding| finding.gain.as_ref().is_none_or(|gain| context.is_worth_it(gain));
+                findings.extend(finding.filter(worth).map(|finding| (rule, finding)));
+            }
         }
     }
     findings.sort_by(|(_, left), (_, right)| right.worth().total_cmp(&left.worth()));

@@ -19,12 +19,21 @@ pub enum Need {
     Device,
     /// How many threads and cores there were.
     Threads,
+    /// The whole program, from its start to its end.
+    Program,
 }
 
 impl Need {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Operators, Self::Shapes, Self::Steps, Self::Memory, Self::Device, Self::Threads];
+    pub const ALL: [Self; 7] = [
+        Self::Operators,
+        Self::Shapes,
+        Self::Steps,
+        Self::Memory,
+        Self::Device,
+        Self::Threads,
+        Self::Program,
+    ];
 
     /// What people call it.
     #[must_use]
@@ -36,6 +45,7 @@ impl Need {
             Self::Memory => "memory events",
             Self::Device => "device activity",
             Self::Threads => "thread counts",
+            Self::Program => "the whole program",
         }
     }
 
@@ -49,6 +59,7 @@ impl Need {
             Self::Memory => "record with profile_memory=True",
             Self::Device => "record with ProfilerActivity.CUDA (or XPU) on a machine that has a device",
             Self::Threads => "record with hotspan.profiler, which notes them",
+            Self::Program => "record with `hotspan run`",
         }
     }
 
@@ -64,6 +75,7 @@ impl Need {
             Self::Memory => !model.memory_events().is_empty(),
             Self::Device => context.has_device(),
             Self::Threads => context.threads().is_some(),
+            Self::Program => context.is_whole_program(),
         }
     }
 }

@@ -80,6 +80,11 @@ impl Sources {
         self.between(spans.track(span), begin, end).find_map(|sample| users_line(trace, sample))
     }
 
+    /// Whether a thread was sampled.
+    pub(crate) fn has_samples(&self, track: TrackId) -> bool {
+        !self.samples[track.index()].is_empty()
+    }
+
     /// The samples of a thread within a time, by their rows.
     pub(crate) fn between(
         &self,

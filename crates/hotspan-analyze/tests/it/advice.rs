@@ -107,10 +107,12 @@ fn sampled(line: u32, file: &str) -> Model {
         builder.frame(FrameRow { name, file, line, first_line: 1, kind })
     };
     let main = frame("main", "train.py", line, FrameKind::Python);
+    let fetch = frame("fetch", "/env/site-packages/torch/utils/data/_utils/fetch.py", 50, FrameKind::Python);
     let argwhere = frame("argwhere", file, 600, FrameKind::Python);
     let native = frame("nonzero", file, 0, FrameKind::Native);
     let outer = builder.stack(StackId::NONE, main);
-    let middle = builder.stack(outer, argwhere);
+    let loader = builder.stack(outer, fetch);
+    let middle = builder.stack(loader, argwhere);
     let stack = builder.stack(middle, native);
     for place in 1..10 {
         builder.push_sample(SampleRow {

@@ -167,7 +167,7 @@ fn advice(advice: &Advice, style: Style) -> String {
         out.push_str(&wrapped(&printable(&format!("fix: {}", finding.fix)), "     ", "       "));
         let mut details = Vec::new();
         if let Some(gain) = &finding.gain {
-            details.push(format!("gain: up to {} ({:.1} % of {})", gain.time, gain.percent, advice.basis));
+            details.push(format!("gain: up to {} ({:.1} % of {})", gain.time, gain.percent, gain.of));
         }
         details.extend(finding.source().map(|source| format!("at {source}")));
         details.push(format!("confidence: {}", finding.confidence.name()));

@@ -1,7 +1,7 @@
 //! `allocator-calls`: memory requested from the driver inside the step.
 
 use crate::advice::context::Context;
-use crate::advice::device::runtime_calls;
+use crate::advice::device::{runtime_calls, without_kernels};
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
         `cudaFree` waits for the whole device.",
     fix: "No `torch.cuda.empty_cache()` in the loop; tensors of steady sizes (pad to a few lengths); \
         `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`; less memory in use when it is about to run out.",
-    measured: "Time of these calls; reported from 1 % of the time on. The gain is that time.",
+    measured: "Time of these calls; reported from 1 % of the time on. The gain is that time, and not more than the time in which no kernel runs.",
     needs: &[Need::Device],
     check,
 };
@@ -37,7 +37,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         message: format!("{count} requests for memory go to the driver, {percent:.0} % of {}", context.basis()),
         fix: "no `empty_cache()` in the loop, steady sizes, `expandable_segments:True`; or this is warm-up: record later".to_owned(),
         evidence: tally.evidence(context),
-        gain: context.gain(time, "the time of the calls"),
+        gain: context.gain(time.min(without_kernels(context)), "the time of the calls, and not more than the device is without work"),
         confidence: if context.steps.is_empty() { Confidence::Medium } else { Confidence::High },
     })
 }

@@ -7,7 +7,7 @@ use crate::advice::{Confidence, Finding, Need, Rule};
 pub(super) const RULE: Rule = Rule {
     id: "conv-bias-before-norm",
     title: "Convolutions have a bias that batch normalisation removes",
-    finds: "`aten::conv1d/2d/3d` with a bias, directly followed by `aten::batch_norm` of as many channels.",
+    finds: "`aten::conv1d/2d/3d` with a bias, directly followed by `aten::batch_norm` of as many channels, in a program that trains. (In a trained model the bias is part of what was learned.)",
     costs: "Batch normalisation subtracts the mean, so the bias has no effect: adding it, and summing up its gradient over all \
         pictures and places, is for nothing.",
     fix: "`nn.Conv2d(…, bias=False)` before `nn.BatchNorm2d`.",
@@ -18,6 +18,9 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>) -> Option<Finding> {
     let spans = context.model.spans();
+    if !context.model.strings().iter().any(|name| name.starts_with("autograd::engine::") || name.contains("ConvolutionBackward")) {
+        return None;
+    }
     let mut last = vec![None; context.model.tracks().len()];
     let mut tally = Tally::default();
     for span in context.outermost_calls() {

@@ -3,7 +3,7 @@
 use hotspan_store::{Duration, SpanId};
 
 use crate::advice::context::{Context, part};
-use crate::advice::device::{device_spans, runtime_calls};
+use crate::advice::device::{device_spans, runtime_calls, without_kernels};
 use crate::model::device_work::WorkKind;
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     fix: "Remove `torch.cuda.synchronize()`; `torch.where(mask, a, b)` instead of `a[mask]`; `non_blocking=True` copies; shapes that do not depend \
         on the data.",
     measured: "Time in such calls (of copies: beyond their own time, when that is 50 us or more), without those inside `aten::_local_scalar_dense` and without the profiler's own after the last operator; \
-        reported from 2 % of the time on. The gain is half of it: some of the waiting would move elsewhere.",
+        reported from 2 % of the time on. The gain is half of it: some of the waiting would move elsewhere; and not more than the time in which no kernel runs.",
     needs: &[Need::Device],
     check,
 };
@@ -60,7 +60,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         message: format!("the host waits for the device {count} times, {percent:.0} % of {}", context.basis()),
         fix: "remove explicit synchronisation, and operators whose result size depends on the data".to_owned(),
         evidence: tally.evidence(context),
-        gain: context.gain(part(time, 0.5), "half of the time in calls that wait"),
+        gain: context.gain(part(time, 0.5).min(without_kernels(context)), "half of the time in calls that wait, and not more than the device is without work"),
         confidence: Confidence::Medium,
     })
 }

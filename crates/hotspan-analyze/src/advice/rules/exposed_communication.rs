@@ -34,6 +34,6 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         fix: "overlap communication with computing, or communicate less; compare ranks to see who comes late".to_owned(),
         evidence: tally.evidence(context),
         gain: context.gain(exposed.length(), "collectives while no other kernel runs"),
-        confidence: Confidence::High,
+        confidence: Confidence::Medium,
     })
 }

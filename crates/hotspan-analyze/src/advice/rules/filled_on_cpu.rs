@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     finds: "`torch.zeros`, `ones`, `full`, `arange`, `rand`, `randn` and their kind directly followed by a copy to the device, on the same thread.",
     costs: "The CPU writes every element, and the copy of pageable memory makes it wait. The device could have written them in no time.",
     fix: "Make it where it is needed: `torch.zeros(…, device=device)`, `torch.arange(n, device=x.device)`, `torch.randn_like(x)`.",
-    measured: "The filling call and the copy that follows it, where that copy launched a transfer to the device; reported from 0.5 % of the time \
+    measured: "The filling call and the copy that follows it, where that copy launched a transfer to the device; reported from 1 % of the time \
         on; without steps three or more. The gain is their time on the CPU.",
     needs: &[Need::Operators, Need::Device],
     check,
@@ -50,7 +50,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     let percent = context.percent(tally.time());
     // A single one without steps is the start of the program, when the device is set up.
     let is_once = tally.count() < 3 && context.steps.is_empty();
-    if percent < 0.5 || is_once {
+    if percent < 1.0 || is_once {
         return None;
     }
     let (count, time) = (tally.count(), tally.time());

@@ -9,7 +9,7 @@ use crate::advice::{Confidence, Finding, Need, Rule};
 pub(super) const RULE: Rule = Rule {
     id: "for-loop-indexing",
     title: "A loop indexes a tensor element by element",
-    finds: "Runs of at least 16 `aten::select`, `aten::index` or `aten::slice` calls on inputs of one shape, with little work between two of them.",
+    finds: "Runs of at least 16 `aten::select`, `aten::index` or `aten::slice` calls on inputs of one shape, with little work between two of them, and no matrix products: those are steps of recurrent networks.",
     costs: "Each round costs several microseconds of Python and dispatch to handle one row or one number.",
     fix: "One operator on the whole tensor: broadcasting, `torch.gather`, `index_select`, masks, `torch.cumsum`, `torch.vmap`.",
     measured: "Runs of such calls, outside of data loaders, not more than 12 other calls and 2 ms apart, and 200 us a round on average; their time from first \
@@ -23,6 +23,11 @@ const FEWEST: u64 = 16;
 const WIDEST: Duration = Duration(2_000_000);
 const WIDEST_MEAN: i64 = 200_000;
 const MOST_BETWEEN: usize = 12;
+
+/// A round that multiplies by weights is a step of a recurrent network: each needs the one before.
+const STEPS_OF_RECURRENCES: [&str; 8] = [
+    "aten::linear", "aten::addmm", "aten::mm", "aten::matmul", "aten::lstm_cell", "aten::gru_cell", "aten::rnn_tanh_cell", "aten::bmm",
+];
 
 struct Run {
     shape: u32,
@@ -50,7 +55,9 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     for span in context.outermost_calls().filter(|&span| loading.of(span).is_none()) {
         let slot = &mut runs[spans.track(span).index()];
         if !matches!(context.name(span), "aten::select" | "aten::index" | "aten::slice") {
-            if let Some(run) = slot {
+            if STEPS_OF_RECURRENCES.contains(&context.name(span)) {
+                close(slot.take(), &mut tally);
+            } else if let Some(run) = slot {
                 run.between += 1;
             }
             continue;

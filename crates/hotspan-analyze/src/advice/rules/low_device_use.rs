@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     costs: "The most expensive part of the machine waits: for the host to launch work, for data, or for other ranks.",
     fix: "See which of the other rules explains it (`data-loading-bound`, `host-bound-launches`, `device-sync`, `scalar-read`). Otherwise a larger \
         batch gives the device more work per launch.",
-    measured: "The time in which at least one stream works, beside the time of the steps; reported when it is under 50 %. \
+    measured: "The time in which at least one stream works, beside the time of the steps; reported when it is under 50 %; of a whole program only where it has steps, for a server waits for requests. \
         The gain is the idle time beyond a tenth of the whole.",
     needs: &[Need::Device],
     check,
@@ -22,7 +22,9 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>) -> Option<Finding> {
     let use_percent = context.percent(busy(context, |_| true).length());
     let idle = idle(context);
-    if use_percent >= 50.0 || device_count(context) == 0 {
+    // A whole program without steps may be a server, or be read by a person: then the device waits for others.
+    let may_rest = context.is_whole_program() && context.steps.is_empty();
+    if use_percent >= 50.0 || device_count(context) == 0 || may_rest {
         return None;
     }
     let mut tally = Tally::default();

@@ -60,7 +60,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         let device = if timeline.device.kind == 0 { "the CPU" } else { "the device" };
         return Some(Finding {
             message: format!("tensor memory on {device} grows by {} with every step, over {} steps", Bytes(average), held.len()),
-            fix: "keep no tensors with their graph across steps: `loss.detach()` or `loss.item()` instead of `loss`".to_owned(),
+            fix: "unless these tensors are meant to be kept: `loss.detach()` or `loss.item()` instead of `loss`, no tensors with their graph across steps".to_owned(),
             evidence,
             gain: None,
             confidence: Confidence::High,

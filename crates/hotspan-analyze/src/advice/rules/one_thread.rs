@@ -1,9 +1,8 @@
 //! `one-thread`: torch uses one core of many.
 
-use hotspan_store::Duration;
-
 use crate::advice::context::{Context, part};
 use crate::advice::finding::Tally;
+use crate::advice::parallel::{computing_processes, long_operators};
 use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -13,22 +12,21 @@ pub(super) const RULE: Rule = Rule {
     costs: "Large matrix products and convolutions divide well: the other cores stand idle.",
     fix: "Remove `torch.set_num_threads(1)` and `OMP_NUM_THREADS=1`, or set them to the number of cores divided by the number of processes \
         that compute side by side. (One thread per process is right where many processes share the machine.)",
-    measured: "Calls on the CPU that take 1 ms or more, without the calls inside them; reported when they make 30 % of the time. The gain assumes that three \
+    measured: "Calls on the CPU of a kind and shape whose middle one takes 1 ms or more, without the calls inside them, and without random numbers, which torch does not divide; \
+        reported when they make 30 % of the time, and no other process that computes has a claim to the cores. The gain assumes that three \
         quarters of their work divide among the cores.",
     needs: &[Need::Operators, Need::Threads],
     check,
 };
 
-const LONG: Duration = Duration(1_000_000);
-
 fn check(context: &Context<'_>) -> Option<Finding> {
     let threads = context.threads().filter(|threads| threads.torch == 1 && threads.cores >= 2)?;
     let mut tally = Tally::default();
-    for span in context.calls().filter(|&span| context.self_time(span) >= LONG) {
-        tally.add(context, context.name(span), span, context.self_time(span));
+    for (span, time) in long_operators(context) {
+        tally.add(context, context.name(span), span, time);
     }
     let percent = context.percent(tally.time());
-    if percent < 30.0 || Need::Device.is_met(context) {
+    if percent < 30.0 || Need::Device.is_met(context) || computing_processes(context) * 2 > threads.cores {
         return None;
     }
     let time = tally.time();

@@ -1,7 +1,7 @@
 //! `pageable-copies`: copies between device and ordinary memory.
 
 use crate::advice::context::Context;
-use crate::advice::device::{device_spans};
+use crate::advice::device::{device_spans, without_kernels};
 use crate::model::device_work::WorkKind;
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
         overlap with computing.",
     fix: "`DataLoader(…, pin_memory=True)` and `batch.to(device, non_blocking=True)`; `tensor.pin_memory()` for other tensors.",
     measured: "Such transfers of 64 KB or more, with the time of the calls that started them; reported from 1 % of the time on, the transfer or the call, \
-        whichever took longer. The gain is that time.",
+        whichever took longer. The gain is that time, and not more than the time in which no kernel runs.",
     needs: &[Need::Device],
     check,
 };
@@ -42,7 +42,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         message: format!("{count} copies from or to pageable memory take {percent:.0} % of {}", context.basis()),
         fix: "`pin_memory=True` in the DataLoader, and `.to(device, non_blocking=True)`".to_owned(),
         evidence: tally.evidence(context),
-        gain: context.gain(time, "the time of the copies or of the calls that wait for them"),
+        gain: context.gain(time.min(without_kernels(context)), "the time of the copies or of the calls that wait for them, and not more than the device is without work"),
         confidence: Confidence::High,
     })
 }

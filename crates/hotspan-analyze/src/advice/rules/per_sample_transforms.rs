@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
         batch would cost.",
     fix: "Convert once: `TensorDataset(torch.tensor(images), torch.tensor(labels))`, or keep the data as uint8 tensors and convert and normalise \
         the whole batch, on the device. Where decoding is needed, decode to tensors (`torchvision.io`) and use `transforms.v2` on batches.",
-    measured: "Batches of a DataLoader without workers (workers are processes of their own) whose loading took in at least 8 arrays (`aten::lift_fresh`) and ran 5 operators per array, or samples in PIL or torchvision; \
+    measured: "Batches of a DataLoader without workers (workers are processes of their own) whose loading took in at least 8 arrays (`aten::lift_fresh`) and ran 5 operators per array, or samples of the program in PIL or torchvision, called by a DataLoader; \
         reported from 5 % of the time on. The gain is nine tenths of the time in the DataLoader.",
     needs: &[Need::Operators],
     check,
@@ -62,7 +62,8 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         fix: "convert the data to tensors once, before the loop (`TensorDataset`), and transform whole batches".to_owned(),
         evidence: tally.evidence(context),
         gain: context.gain(part(time, 0.9), "nine tenths of the time in the DataLoader"),
-        confidence: if sampled > Duration::ZERO { Confidence::High } else { Confidence::Medium },
+        // Random transforms may have to see each sample by itself.
+        confidence: Confidence::Medium,
     })
 }
 
@@ -75,7 +76,16 @@ fn note_samples(context: &Context<'_>, tally: &mut Tally) -> Duration {
     let mut sum = Duration::ZERO;
     for (index, row) in profile.samples.rows().enumerate().filter(|(_, row)| context.is_in_range(row.time)) {
         let frames = profile.stacks.frames(row.stack).map(|frame| profile.frames.row(frame));
-        if let Some(frame) = frames.into_iter().find(|frame| is_picture(trace.str(frame.file))) {
+        let mut found = None;
+        let mut in_loader = false;
+        for frame in frames {
+            let file = trace.str(frame.file);
+            found = found.or_else(|| is_picture(file).then_some(frame));
+            in_loader |= file.contains("torch/utils/data/");
+        }
+        // A server that decodes pictures has no batches to transform; workers are processes of their own.
+        let is_programs = context.process().is_none_or(|process| trace.track(row.track).process == process);
+        if let Some(frame) = found.filter(|_| in_loader && is_programs) {
             let label = format!("{} (samples)", trace.str(frame.name));
             tally.add_time(&label, row.time, row.weight, users_line(trace, index));
             sum += row.weight;

@@ -3,6 +3,7 @@
 use hotspan_store::Duration;
 
 use crate::advice::context::{Context, part};
+use crate::advice::parallel::long_operators;
 use crate::advice::{Confidence, Evidence, Finding, Need, Rule};
 use crate::intervals::{Interval, Intervals};
 
@@ -14,8 +15,8 @@ pub(super) const RULE: Rule = Rule {
     costs: "Threads of one operator wait for each other at its end: when one has to wait for a core, all do. Times become erratic.",
     fix: "`torch.set_num_threads(cores)`; with several computing threads or processes the cores divided by their number \
         (`OMP_NUM_THREADS` for processes).",
-    measured: "Intra-op threads times the average number of Python threads that call operators at the same time, beside the cores that the process \
-        may use; reported from 1.5 times on. The gain is a quarter of the time in operators.",
+    measured: "Operators long enough to be divided (those of `one-thread`): intra-op threads times the average number of Python threads that call them at the same time, beside the cores that the process \
+        may use; reported from 1.5 times on, when they make 10 % of the time. The gain is a quarter of their time.",
     needs: &[Need::Operators, Need::Threads],
     check,
 };
@@ -23,10 +24,10 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>) -> Option<Finding> {
     let threads = context.threads()?;
     let spans = context.model.spans();
-    let calls: Vec<_> = context.outermost_calls().collect();
-    let times = calls.iter().map(|&span| Interval::new(spans.time(span), spans.end(span)));
+    let calls = long_operators(context);
+    let times = calls.iter().map(|&(span, time)| Interval::new(spans.time(span), spans.time(span).plus(time)));
     let union = times.collect::<Intervals>().length();
-    let sum: Duration = calls.iter().map(|&span| context.time(span)).sum();
+    let sum: Duration = calls.iter().map(|&(_, time)| time).sum();
     if context.percent(union) < 10.0 || Need::Device.is_met(context) {
         return None;
     }
@@ -38,15 +39,15 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     let row = |what: String, time: Duration| Evidence { what, count: 1, time, bytes: None, at: None, span: None, source: None };
     Some(Finding {
         message: format!(
-            "{:.1} Python threads call operators at a time, each with {} threads, on {} cores",
+            "{:.1} Python threads call long operators at a time, each with {} threads, on {} cores",
             at_once, threads.torch, threads.cores
         ),
         fix: format!("`torch.set_num_threads({})`", ((threads.cores as f64 / at_once) as u64).max(1)),
         evidence: vec![
-            row("operators, all threads together".to_owned(), sum),
-            row("operators, each moment once".to_owned(), union),
+            row("long operators, all threads together".to_owned(), sum),
+            row("long operators, each moment once".to_owned(), union),
         ],
-        gain: context.gain(part(union, 0.25), "a quarter of the time in operators"),
+        gain: context.gain(part(union, 0.25), "a quarter of the time in long operators"),
         confidence: Confidence::Medium,
     })
 }

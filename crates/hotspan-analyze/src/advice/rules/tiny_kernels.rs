@@ -3,7 +3,7 @@
 use hotspan_store::{Category, Duration};
 
 use crate::advice::context::{Context, part};
-use crate::advice::device::{device_spans};
+use crate::advice::device::{device_spans, without_kernels};
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     finds: "Half of the kernels or more shorter than 10 microseconds, launched by calls that together take more than half as long as all kernels.",
     costs: "Launching costs more than computing, on the host and in the gaps between kernels.",
     fix: "`torch.compile` fuses element-wise operators; fused optimizers; larger batches; operators on whole tensors instead of loops.",
-    measured: "Kernels in the steps, 200 at least, and the calls that launched them. The gain is half of the time of the launching calls.",
+    measured: "Kernels in the steps, 200 at least, and the calls that launched them. The gain is half of the time of the launching calls, and not more than the time in which no kernel runs.",
     needs: &[Need::Device],
     check,
 };
@@ -43,7 +43,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         message: format!("{short} of {all} kernels take less than 10 us; launching takes {launching}, computing {computing}"),
         fix: "fuse them: `torch.compile`, fused optimizers, larger batches".to_owned(),
         evidence: tally.evidence(context),
-        gain: context.gain(part(launching, 0.5), "half of the time of the launching calls"),
+        gain: context.gain(part(launching, 0.5).min(without_kernels(context)), "half of the time of the launching calls, and not more than the device is without work"),
         confidence: Confidence::Medium,
     })
 }
