@@ -220,7 +220,7 @@ impl Collector {
             let Some(stack) = self.resolver.running(rows, slot) else { return };
             let mut weight = period * (i64::from(slot.overrun) + 1);
             if let Some(thread) = self.threads.iter_mut().find(|thread| thread.number == slot.thread) {
-                thread.unsignalled = 0;
+                thread.is_heard = true;
                 thread.owed -= weight;
                 // Time that it was ready for a processor belongs where it wanted to run.
                 weight += std::mem::take(&mut thread.ready);
