@@ -50,7 +50,7 @@ def begin(began: int) -> None:
         return
     _told.update((name, value) for name, value in os.environ.items() if name.startswith("HOTSPAN_"))
     _options.update(_core.read_json(text))
-    os.register_at_fork(after_in_child=_begin_in_child)
+    os.register_at_fork(before=_pause, after_in_parent=_resume, after_in_child=_begin_in_child)
     Ends(finish, flush, _begin_again).watch()
     watch_spawn()
     if "subprocess" in sys.modules:
@@ -157,6 +157,17 @@ def _start(began: int) -> None:
 
         _functions = Functions(bool(get("functions")), get("lines", []), bool(get("memory_lines")))
     _agent.is_ready(began)
+
+
+def _pause() -> None:
+    """End our threads for the moment of a fork: Python counts them, and a child would find their locks held."""
+    if _agent is not None:
+        _agent.pause()
+
+
+def _resume() -> None:
+    if _agent is not None:
+        _agent.resume()
 
 
 def _begin_in_child() -> None:

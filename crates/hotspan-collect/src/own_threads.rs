@@ -1,11 +1,20 @@
 //! hotspan's own threads, which no sample shows. Without locks, so that a forked child finds none held.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::native::cpu_time;
 
 /// A process and a thread each; 0: free.
 static THREADS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
+
+/// Processor time of those that have ended.
+static ENDED: AtomicI64 = AtomicI64::new(0);
+
+/// How long to sleep while a thread ends.
+const MOMENT: Duration = Duration::from_micros(20);
 
 fn word(thread: i32) -> u64 {
     u64::from(std::process::id()) << 32 | u64::from(thread.unsigned_abs())
@@ -16,8 +25,7 @@ struct OwnThread(Option<usize>);
 
 /// Puts the calling thread on the list. When the list is full, the thread is sampled like any other.
 fn enter() -> OwnThread {
-    // SAFETY: takes nothing and cannot fail.
-    let this = word(unsafe { libc::gettid() });
+    let this = word(number());
     let process = u64::from(std::process::id());
     let index = THREADS.iter().position(|slot| {
         let word = slot.load(Ordering::Acquire);
@@ -49,6 +57,43 @@ pub(crate) fn spawn<T: Send + 'static>(
     }
 }
 
+/// The number of the calling thread.
+pub(crate) fn number() -> i32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::gettid() }
+}
+
+/// Processor time of all of them, also of those that have ended.
+pub(crate) fn processor_time() -> i64 {
+    let process = u64::from(std::process::id());
+    let words = THREADS.iter().map(|slot| slot.load(Ordering::Acquire));
+    let alive = words.filter(|word| word >> 32 == process).filter_map(|word| cpu_time(word as u32 as i32));
+    ENDED.load(Ordering::Acquire) + alive.sum::<i64>()
+}
+
+/// Waits until a thread has done its work; `false` when that takes too long.
+pub(crate) fn wait_until_finished<T>(thread: &JoinHandle<T>, patience: Duration) -> bool {
+    let begun = Instant::now();
+    while !thread.is_finished() {
+        if begun.elapsed() > patience {
+            return false;
+        }
+        std::thread::sleep(MOMENT);
+    }
+    true
+}
+
+/// Waits until the system does not count a thread any more that was joined: that is a moment later.
+pub(crate) fn wait_until_gone(thread: i32) {
+    for _ in 0..1000 {
+        // SAFETY: sends nothing; asks whether there is such a thread.
+        if unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) } != 0 {
+            return;
+        }
+        std::thread::sleep(MOMENT);
+    }
+}
+
 /// Whether a thread of this process is one of hotspan's.
 pub(crate) fn contains(thread: i32) -> bool {
     let word = word(thread);
@@ -58,6 +103,7 @@ pub(crate) fn contains(thread: i32) -> bool {
 impl Drop for OwnThread {
     fn drop(&mut self) {
         if let Some(slot) = self.0.and_then(|index| THREADS.get(index)) {
+            ENDED.fetch_add(cpu_time(number()).unwrap_or(0), Ordering::AcqRel);
             slot.store(0, Ordering::Release);
         }
     }

@@ -17,8 +17,10 @@ use pyo3::prelude::*;
 
 use crate::calls::from_calls;
 use crate::error::{CollectError, from_collect, from_sample};
+use crate::forks;
 use crate::json::from_python;
 use crate::native::GarbagePauses;
+use crate::signals;
 use crate::torch_watch::TorchWatch;
 use crate::trace::PyTrace;
 
@@ -32,7 +34,7 @@ const MOST_CALLS: usize = 20_000_000;
 /// The agent of this process.
 #[pyclass(frozen, name = "Agent", module = "hotspan._core")]
 pub(crate) struct PyAgent {
-    agent: Mutex<Option<Agent>>,
+    agent: Mutex<Option<Arc<Agent>>>,
     pauses: Mutex<Option<Py<GarbagePauses>>>,
     operators: Mutex<Option<TorchSource>>,
     device: Mutex<Option<Device>>,
@@ -123,12 +125,13 @@ impl PyAgent {
         until: Option<i64>,
         budget: Option<f64>,
     ) -> PyResult<Self> {
+        forks::guard(py)?;
         let plan = Plan { from: since.map(UnixNanos), until: until.map(UnixNanos), budget };
         let agent = py
             .detach(|| Agent::start(&folder, plan))
             .map_err(|error| CollectError::new_err(format!("{}: {error}", folder.display())))?;
         Ok(Self {
-            agent: Mutex::new(Some(agent)),
+            agent: Mutex::new(Some(Arc::new(agent))),
             pauses: Mutex::default(),
             operators: Mutex::default(),
             device: Mutex::default(),
@@ -257,6 +260,7 @@ impl PyAgent {
 
     /// Samples all threads, and watches the garbage collector.
     fn record_samples(&self, py: Python<'_>, rate: u32, native: bool) -> PyResult<()> {
+        signals::guard(py)?;
         let start = || {
             let rate = Rate::new(rate)?;
             Samples::start(native::Options { rate, native, waiting: true, names_later: true })
@@ -270,7 +274,7 @@ impl PyAgent {
 
     /// Writes all that there is: the program may be about to end. The recording goes on.
     fn flush(&self, py: Python<'_>) -> bool {
-        let Some(flusher) = lock(&self.agent).as_ref().map(Agent::flusher) else { return false };
+        let Some(flusher) = lock(&self.agent).as_ref().map(|agent| agent.flusher()) else { return false };
         py.detach(|| flusher.flush(LONGEST_FLUSH))
     }
 
@@ -283,6 +287,21 @@ impl PyAgent {
             // The program has ended long before this process, and its recording has been put away.
             Err(FileError::Write { error }) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => agent::say(&format!("the recording is not complete: {error}")),
+        }
+    }
+
+    /// Ends all threads for a while: the process is about to fork.
+    fn pause(&self, py: Python<'_>) {
+        let agent = lock(&self.agent).clone();
+        // Its thread may want the GIL before it ends.
+        py.detach(|| agent.iter().for_each(|agent| agent.pause()));
+    }
+
+    /// Starts them again.
+    fn resume(&self, py: Python<'_>) {
+        let agent = lock(&self.agent).clone();
+        if let Some(agent) = agent {
+            forks::resume(py, agent);
         }
     }
 

@@ -12,6 +12,8 @@ mod diff;
 mod enter;
 mod error;
 mod events;
+#[expect(unsafe_code, reason = "stands in for functions of the interpreter, which calls it")]
+mod forks;
 mod function_event;
 mod function_events;
 mod getters;
@@ -21,7 +23,11 @@ mod json;
 mod lines;
 mod native;
 mod reports;
+#[expect(unsafe_code, reason = "stands in for functions of the interpreter, which calls it")]
+mod signals;
 mod spans;
+#[expect(unsafe_code, reason = "makes functions that the interpreter calls")]
+mod stand_in;
 mod tensors;
 #[expect(unsafe_code, reason = "has Python call it on the main thread")]
 mod torch_watch;

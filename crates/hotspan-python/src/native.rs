@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{CollectError, from_sample};
+use crate::signals;
 use crate::trace::PyTrace;
 
 pub(crate) type Running = Arc<Mutex<Option<Recorder>>>;
@@ -35,6 +36,7 @@ impl PyNativeSampler {
         gc: bool,
         path: Option<PathBuf>,
     ) -> PyResult<Self> {
+        signals::guard(py)?;
         let started = py.detach(|| -> Result<Recorder, SampleError> {
             let options = Options { rate: Rate::new(rate)?, native, waiting, names_later: false };
             match &path {

@@ -5,6 +5,7 @@
 
 mod budget;
 mod device;
+mod hand;
 mod last_signal;
 mod lifetime;
 mod memory;
@@ -17,7 +18,6 @@ mod tests;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hotspan_store::TraceBuilder;
@@ -25,11 +25,10 @@ use hotspan_store::file::FileError;
 
 use crate::clock::{self, UnixNanos};
 use crate::locks::lock;
-use crate::own_threads;
 use crate::spool::Spool;
 
-use budget::Budget;
 pub use device::Device;
+use hand::{Hand, Work};
 use last_signal::LastSignal;
 use lifetime::Lifetime;
 pub use operators::Operators;
@@ -72,6 +71,12 @@ pub trait Source: Send {
         None
     }
 
+    /// Ends threads that the source has for itself: the process is about to fork.
+    fn pause(&mut self) {}
+
+    /// Starts them again.
+    fn resume(&mut self) {}
+
     /// Time of the program's own threads that recording took so far, as far as the source can tell.
     fn cost(&self) -> Duration {
         Duration::ZERO
@@ -100,7 +105,7 @@ impl Turn {
 #[derive(Debug)]
 pub struct Agent {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<Result<(), FileError>>>,
+    hand: Mutex<Hand>,
     path: PathBuf,
 }
 
@@ -130,6 +135,10 @@ struct State {
     flushes_done: u64,
     /// Nothing will be written any more.
     is_over: bool,
+    /// How many want the thread to end for a while.
+    pauses: u32,
+    /// Whether it does.
+    rests: bool,
 }
 
 impl Default for State {
@@ -144,6 +153,8 @@ impl Default for State {
             flushes_wanted: 0,
             flushes_done: 0,
             is_over: false,
+            pauses: 0,
+            rests: false,
         }
     }
 }
@@ -174,20 +185,10 @@ impl Agent {
         let path = folder.join(format!("{process}-{}.hotspan", clock::unix_now().0));
         let spool = Spool::create_new(&path).map_err(io::Error::other)?;
         let shared = Arc::new(Shared::default());
-        let worker = Arc::clone(&shared);
-        let thread = own_threads::spawn("hotspan", move || {
-            let written = worker.record(spool, plan);
-            last_signal::unwatch();
-            lock(&worker.state).is_over = true;
-            worker.flushed.notify_all();
-            if written.is_err() {
-                worker.give_up();
-            }
-            written
-        })?;
+        let hand = Hand::start(&shared, Work::new(spool, plan))?;
         lock(&shared.state).lifetime = Some(Lifetime::new(plan.from.is_none() && plan.until.is_none()));
         last_signal::watch(&shared);
-        let agent = Self { shared, thread: Some(thread), path };
+        let agent = Self { shared, hand: Mutex::new(hand), path };
         agent.add(Box::new(memory::Resident));
         Ok(agent)
     }
@@ -242,21 +243,17 @@ impl Agent {
     ///
     /// # Errors
     /// When not all could be written. The file holds what was written before.
-    pub fn finish(mut self) -> Result<(), FileError> {
+    pub fn finish(&self) -> Result<(), FileError> {
         let mut state = lock(&self.shared.state);
         state.change_lifetime(Lifetime::finish);
         state.ending = true;
         drop(state);
         self.shared.wake.notify_all();
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            // The thread is gone without a word: a forked child, where it never was, or a panic in a source.
-            Some(Err(_)) | None => Ok(()),
-        }
+        lock(&self.hand).finish(&self.shared)
     }
 
     /// Forgets the agent in a forked child, which has no such thread and must not touch the parent's file.
-    pub fn forget(self) {
+    pub fn forget(self: Arc<Self>) {
         std::mem::forget(self);
     }
 }
@@ -284,18 +281,26 @@ impl Flusher {
 }
 
 impl Shared {
-    fn record(&self, mut spool: Spool, plan: Plan) -> Result<(), FileError> {
-        let mut builder = TraceBuilder::new();
-        builder.clock.base_unix = Some(0);
-        "hotspan run".clone_into(&mut builder.source.format);
-        let mut budget = Budget::new(plan.budget);
-        let mut due = Instant::now();
-        let mut round = 0_u32;
+    /// Records until the end, or until a pause: then there is work left.
+    fn record(&self, work: Work) -> Result<Option<Work>, FileError> {
+        let Work { mut spool, plan, mut builder, mut budget, mut due, mut round } = work;
         loop {
             let mut state = lock(&self.state);
-            while !state.ending && !state.hurry && self.last_signal.waiting() == 0 && Instant::now() < due {
+            while !state.ending
+                && !state.hurry
+                && state.pauses == 0
+                && self.last_signal.waiting() == 0
+                && Instant::now() < due
+            {
                 let left = due.saturating_duration_since(Instant::now());
                 state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            }
+            // What is to be written at once comes first.
+            let is_urgent =
+                state.ending || state.flushes_wanted > state.flushes_done || self.last_signal.waiting() != 0;
+            if state.pauses > 0 && !is_urgent {
+                state.rests = true;
+                return Ok(Some(Work { spool, plan, builder, budget, due, round }));
             }
             // What hurries is seen at once, but does not make the rounds of writing shorter.
             let is_round = Instant::now() >= due;
@@ -320,7 +325,7 @@ impl Shared {
                 budget.look(&sources);
                 sources.into_iter().for_each(|(source, _)| source.finish(&mut builder));
                 budget.describe(&mut builder);
-                return spool.finish(&mut builder);
+                return spool.finish(&mut builder).map(|()| None);
             }
             for (source, told) in &mut sources {
                 if *told != turn {
@@ -355,6 +360,13 @@ impl Shared {
                 self.flushed.notify_all();
             }
         }
+    }
+
+    /// Nothing will be written any more: nobody need wait for it.
+    fn is_over(&self) {
+        last_signal::unwatch();
+        lock(&self.state).is_over = true;
+        self.flushed.notify_all();
     }
 
     /// Nothing can be written any more: collectors end, so that they cost the program nothing.

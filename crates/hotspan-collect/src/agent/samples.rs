@@ -106,6 +106,14 @@ impl Source for Samples {
         Some(self.change_rate(Rate::new(faster).ok()?, builder))
     }
 
+    fn pause(&mut self) {
+        self.with(|recorder| recorder.as_mut().map(Recorder::pause));
+    }
+
+    fn resume(&mut self) {
+        self.with(|recorder| recorder.as_mut().map(Recorder::resume));
+    }
+
     fn cost(&self) -> Duration {
         COST_EACH.saturating_mul(self.taken)
     }

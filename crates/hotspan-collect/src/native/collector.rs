@@ -10,7 +10,7 @@ use hotspan_store::{Loss, SampleState};
 
 use super::handler;
 use super::options::Options;
-use super::recorder::Shared;
+use super::recorder::{Shared, Told};
 use super::resolve::Resolver;
 use super::rows::{Rows, Sample, StackNumber};
 use super::signal::{self, Hold};
@@ -44,6 +44,8 @@ pub(crate) struct Collector {
     hold: Hold,
     /// Itself, which is not sampled.
     this: i32,
+    /// Processor time of the threads that it ran on before.
+    spent: i64,
     threads: Vec<Thread>,
     /// How many threads the last list had beside those: hotspan's own.
     own: u64,
@@ -71,6 +73,7 @@ impl Collector {
             period: options.rate.period(),
             hold: Hold::Kept,
             this,
+            spent: 0,
             threads: Vec::new(),
             own: 1,
             unseen: Unseen::default(),
@@ -90,22 +93,40 @@ impl Collector {
         let mut rows = shared.rows();
         self.hold_signal(&mut rows);
         self.list(&mut rows, monotonic());
-        self.unseen.begin(self.own_threads());
+        self.unseen.begin();
     }
 
-    /// Records until it is told to stop.
-    pub(crate) fn run(mut self) {
+    /// Records until it is told to stop, or to rest: then it goes on with the next call, on whatever thread.
+    pub(crate) fn run(&mut self) -> Told {
+        self.this = own_threads::number();
         let shared = Arc::clone(&self.shared);
         let turn = self.period.max(SHORTEST_TURN);
-        while !shared.wait(turn) {
+        loop {
+            match shared.wait(turn) {
+                Told::Turn => {}
+                Told::Rest => {
+                    self.spent += cpu_time(self.this).unwrap_or(0);
+                    // Our threads have other numbers after it.
+                    self.listed = 0;
+                    return Told::Rest;
+                }
+                Told::Stop => break,
+            }
             let mut rows = shared.rows();
             self.turn(&mut rows);
             shared.spool(rows);
-            shared.spend(cpu_time(self.this).unwrap_or(0));
+            shared.spend(self.spent + cpu_time(self.this).unwrap_or(0));
         }
+        self.finish();
+        Told::Stop
+    }
+
+    /// Takes what is left.
+    pub(crate) fn finish(&mut self) {
+        let shared = Arc::clone(&self.shared);
         handler::GENERATION.compare_exchange(self.generation, 0, Ordering::AcqRel, Ordering::Acquire).ok();
         self.end(shared.rows());
-        shared.spend(cpu_time(self.this).unwrap_or(0));
+        shared.spend(self.spent + cpu_time(self.this).unwrap_or(0));
     }
 
     fn turn(&mut self, rows: &mut Rows) {
@@ -129,19 +150,24 @@ impl Collector {
     /// read from outside.
     fn hold_signal(&mut self, rows: &mut Rows) {
         let before = std::mem::replace(&mut self.hold, signal::hold(handler::on_timer));
-        match self.hold {
-            Hold::Theirs if before != Hold::Theirs => {
-                rows.lose(Loss::SignalTaken, 1);
-                self.threads.iter_mut().for_each(|thread| thread.timer = None);
-            }
+        if self.hold == Hold::Theirs && before != Hold::Theirs {
+            rows.lose(Loss::SignalTaken, 1);
+        }
+        match (before, self.hold) {
             // A timer whose signal was ignored may not go on by itself (Linux 6.13).
-            Hold::Taken => {
-                self.threads.iter_mut().for_each(|thread| thread.timer = None);
+            (_, Hold::Taken) => {
+                self.disarm();
                 self.ask_deaf_threads();
             }
-            Hold::Kept if before == Hold::Theirs => self.ask_deaf_threads(),
-            Hold::Kept | Hold::Theirs => {}
+            (Hold::Theirs | Hold::Lent, Hold::Kept) => self.ask_deaf_threads(),
+            (_, Hold::Theirs | Hold::Lent) => self.disarm(),
+            (_, Hold::Kept) => {}
         }
+    }
+
+    fn disarm(&mut self) {
+        self.threads.iter_mut().for_each(|thread| thread.timer = None);
+        signal::set_sends(false);
     }
 
     /// Gives threads a timer that had none and can have one now.
@@ -153,11 +179,12 @@ impl Collector {
 
     /// Gives a thread its timer. One that blocks the signal gets none.
     fn arm(&mut self, thread: &mut Thread) {
-        if self.hold == Hold::Theirs {
+        if matches!(self.hold, Hold::Theirs | Hold::Lent) {
             return;
         }
         thread.is_deaf = thread.blocks_signal();
         if !thread.is_deaf {
+            signal::set_sends(true);
             self.spread = self.spread.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let first = self.period.mul_f64(f64::from(self.spread >> 8) / f64::from(1_u32 << 24));
             thread.timer = ThreadTimer::start(thread.number, self.period, first);
@@ -171,6 +198,7 @@ impl Collector {
             self.look(&mut rows, end);
         }
         // Timers end here; a signal that is on its way finds that nothing records.
+        self.disarm();
         self.threads.clear();
         self.take_slots(&mut rows);
         signal::release(handler::on_timer);
@@ -192,7 +220,7 @@ impl Collector {
             let Some(stack) = self.resolver.running(rows, slot) else { return };
             let mut weight = period * (i64::from(slot.overrun) + 1);
             if let Some(thread) = self.threads.iter_mut().find(|thread| thread.number == slot.thread) {
-                thread.unsignalled = 0;
+                thread.is_heard = true;
                 thread.owed -= weight;
                 // Time that it was ready for a processor belongs where it wanted to run.
                 weight += std::mem::take(&mut thread.ready);
@@ -279,21 +307,16 @@ impl Collector {
         self.resolver.waiting(rows, thread.python, blocked, call, &mut self.stack)
     }
 
-    fn own_threads(&self) -> impl Iterator<Item = i32> + use<> {
-        let this = self.this;
-        threads::list().into_iter().filter(move |&number| number == this || own_threads::contains(number))
-    }
-
     /// Finds new threads.
     fn list(&mut self, rows: &mut Rows, now: i64) {
         let is_first = self.listed == 0;
         self.listed = now;
         self.threads.retain(|thread| !own_threads::contains(thread.number));
         let known = self.threads.len();
-        let mut own = Vec::new();
+        self.own = 0;
         for number in threads::list() {
             if number == self.this || own_threads::contains(number) {
-                own.push(number);
+                self.own += 1;
                 continue;
             }
             if self.threads.iter().any(|thread| thread.number == number) {
@@ -301,8 +324,6 @@ impl Collector {
             }
             self.threads.extend(Thread::new(number, now));
         }
-        self.own = own.len() as u64;
-        self.unseen.set_own(own);
         let mut new = self.threads.split_off(known);
         if !is_first && !new.is_empty() {
             // At once, since some will be gone soon.

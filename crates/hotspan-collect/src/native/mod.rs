@@ -44,4 +44,6 @@ mod unwind;
 pub use error::SampleError;
 pub use options::{Options, Rate};
 pub use recorder::{Recorder, Stopped};
+pub use signal::Lent;
 pub use symbols::FunctionNames;
+pub(crate) use timer::cpu_time;

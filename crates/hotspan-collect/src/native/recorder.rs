@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use super::memory;
 use super::options::Options;
 use super::python::Interpreter;
 use super::rows::{AddedSpan, Rows};
+use super::signal;
 use super::slots;
 use super::timer::monotonic;
 use crate::clock::{ClockStart, Ticks};
@@ -28,13 +29,32 @@ pub(crate) struct Shared {
     rows: Mutex<Rows>,
     /// Apart from the rows, which the collector holds while it works: the program must not wait for that.
     spans: Mutex<Vec<AddedSpan>>,
-    /// When it was told to stop.
-    stop: Mutex<Option<i64>>,
-    stopped: Condvar,
+    orders: Mutex<Orders>,
+    ordered: Condvar,
     spool: Mutex<Option<(Spool, TraceBuilder)>>,
     clock: ClockStart,
     process: u32,
     spent: AtomicI64,
+}
+
+/// What the collector was told.
+#[derive(Debug, Default)]
+struct Orders {
+    /// When it was told to stop.
+    stop: Option<i64>,
+    rest: bool,
+    hurry: bool,
+}
+
+/// What the collector is to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Another turn.
+    Turn,
+    /// Its thread ends for a while.
+    Rest,
+    /// All ends.
+    Stop,
 }
 
 impl fmt::Debug for Shared {
@@ -48,19 +68,26 @@ impl Shared {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a turn; whether to stop instead.
-    pub(crate) fn wait(&self, turn: Duration) -> bool {
-        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
-        if stop.is_some() {
-            return true;
+    fn orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a turn, or something else to do.
+    pub(crate) fn wait(&self, turn: Duration) -> Told {
+        let waits = |orders: &mut Orders| orders.stop.is_none() && !orders.rest && !orders.hurry;
+        let waited = self.ordered.wait_timeout_while(self.orders(), turn, waits);
+        let (mut orders, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        orders.hurry = false;
+        match (orders.stop, orders.rest) {
+            (Some(_), _) => Told::Stop,
+            (None, true) => Told::Rest,
+            (None, false) => Told::Turn,
         }
-        let (stop, _) = self.stopped.wait_timeout(stop, turn).unwrap_or_else(PoisonError::into_inner);
-        stop.is_some()
     }
 
     /// When the recording ends or ended: what comes later is not part of it.
     pub(crate) fn end(&self) -> i64 {
-        self.stop.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(monotonic)
+        self.orders().stop.unwrap_or_else(monotonic)
     }
 
     /// How much processor time the collector thread used.
@@ -90,9 +117,59 @@ impl Shared {
 #[derive(Debug)]
 pub struct Recorder {
     shared: Option<Arc<Shared>>,
-    collector: Option<JoinHandle<()>>,
+    collector: Option<Collecting>,
     spool_path: Option<PathBuf>,
     options: Options,
+}
+
+/// The collector, on its thread or at rest.
+enum Collecting {
+    Runs(JoinHandle<(i32, Option<Box<Collector>>)>),
+    Rests(Box<Collector>),
+}
+
+impl fmt::Debug for Collecting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self, Self::Runs(_)) { "Runs" } else { "Rests" })
+    }
+}
+
+impl Collecting {
+    fn start(collector: Box<Collector>) -> std::io::Result<Self> {
+        Ok(Self::Runs(own_threads::spawn("hotspan-sampler", move || run(collector))?))
+    }
+
+    /// Waits for the end of the thread, which it was told to come to; what is left, when it rests.
+    fn join(self) -> Option<Box<Collector>> {
+        match self {
+            Self::Runs(thread) => {
+                // It catches no panic of its own; if it had one, what it gathered is still there.
+                let (number, left) = thread.join().ok()?;
+                own_threads::wait_until_gone(number);
+                left
+            }
+            Self::Rests(collector) => Some(collector),
+        }
+    }
+}
+
+/// Records until the end, or until a rest; says on which thread, and what is left.
+fn run(mut collector: Box<Collector>) -> (i32, Option<Box<Collector>>) {
+    let is_left = collector.run() == Told::Rest;
+    (own_threads::number(), is_left.then_some(collector))
+}
+
+/// The recording that runs, for those who are in a hurry.
+static CURRENT: Mutex<Weak<Shared>> = Mutex::new(Weak::new());
+
+/// Lets the collector take its turn now. Never waits: a fork may have left the lock behind.
+pub(crate) fn hurry() {
+    if let Some(shared) = CURRENT.try_lock().ok().and_then(|current| current.upgrade())
+        && let Ok(mut orders) = shared.orders.try_lock()
+    {
+        orders.hurry = true;
+        shared.ordered.notify_all();
+    }
 }
 
 /// Counts recordings; 0 is none.
@@ -151,8 +228,8 @@ impl Recorder {
         let shared = Arc::new(Shared {
             rows: Mutex::default(),
             spans: Mutex::default(),
-            stop: Mutex::new(None),
-            stopped: Condvar::new(),
+            orders: Mutex::default(),
+            ordered: Condvar::new(),
             spool: Mutex::new(spool),
             clock,
             process: std::process::id(),
@@ -160,18 +237,40 @@ impl Recorder {
         });
         handler::COPY_STACKS.store(options.native, Ordering::Relaxed);
         handler::GENERATION.store(generation, Ordering::Release);
+        if let Ok(mut current) = CURRENT.try_lock() {
+            *current = Arc::downgrade(&shared);
+        }
         let ready = Arc::new(std::sync::Barrier::new(2));
         let theirs = (Arc::clone(&shared), Arc::clone(&ready));
         let collector = own_threads::spawn("hotspan-sampler", move || {
             let (shared, ready) = theirs;
-            let mut collector = Collector::new(shared, options, generation);
+            let mut collector = Box::new(Collector::new(shared, options, generation));
             collector.begin();
             ready.wait();
-            collector.run();
+            run(collector)
         })?;
         ready.wait();
+        let collector = Collecting::Runs(collector);
         let spool_path = path.map(Path::to_owned);
         Ok(Self { shared: Some(shared), collector: Some(collector), spool_path, options })
+    }
+
+    /// Ends the collector thread for a while: the process is about to fork.
+    pub fn pause(&mut self) {
+        let Some(shared) = &self.shared else { return };
+        shared.orders().rest = true;
+        shared.ordered.notify_all();
+        self.collector = self.collector.take().and_then(Collecting::join).map(Collecting::Rests);
+    }
+
+    /// Starts it again. Without a thread, sampling ends.
+    pub fn resume(&mut self) {
+        let Some(shared) = &self.shared else { return };
+        shared.orders().rest = false;
+        self.collector = match self.collector.take() {
+            Some(Collecting::Rests(collector)) => Collecting::start(collector).ok(),
+            other => other,
+        };
     }
 
     /// Processor time of the collector thread so far.
@@ -228,10 +327,11 @@ impl Recorder {
             std::mem::forget((shared, collector));
             return None;
         }
-        *shared.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(monotonic());
-        shared.stopped.notify_all();
-        // It catches no panic of its own; if it had one, what it gathered is still there.
-        let _ = collector.join();
+        shared.orders().stop = Some(monotonic());
+        shared.ordered.notify_all();
+        if let Some(mut left) = collector.join() {
+            left.finish();
+        }
         slots::release();
         RUNNING.store(0, Ordering::Release);
         Some(shared)
@@ -289,6 +389,7 @@ fn stop_after_fork() {
         handler::GENERATION.store(0, Ordering::Release);
         RUNNING.store(0, Ordering::Release);
         slots::forget_parent();
+        signal::forget_parent();
     }
     static REGISTERED: Once = Once::new();
     // SAFETY: the handler is a function of this library, which is never unloaded, and takes no lock.

@@ -6,7 +6,10 @@
 //! of the program stays, and threads are read from outside as long as it does.
 
 use std::ptr;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{handler, recorder};
 
 /// The signal.
 pub(crate) const SIGNAL: i32 = libc::SIGURG;
@@ -26,6 +29,77 @@ pub(crate) enum Hold {
     Taken,
     /// The program has a handler of its own.
     Theirs,
+    /// The program is about to change something: nothing is sent meanwhile.
+    Lent,
+}
+
+/// How many are about to change something.
+static LENT: AtomicU32 = AtomicU32::new(0);
+/// Whether timers may send the signal.
+static SENDS: AtomicBool = AtomicBool::new(false);
+/// A collector that does not answer within this time is not waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// While it lives, no timer of ours sends the signal. For who is about to install a handler of the program, or to block
+/// the signal: the program shall get none that it did not send.
+#[derive(Debug)]
+pub struct Lent(());
+
+impl Lent {
+    /// The signal that the sampler uses.
+    pub const SIGNAL: i32 = SIGNAL;
+    /// The change of a mask that blocks nothing.
+    pub const UNBLOCKS: i32 = libc::SIG_UNBLOCK;
+
+    /// Whether the calling thread blocks the signal.
+    #[must_use]
+    pub fn is_blocked() -> bool {
+        // SAFETY: only asks; the set is filled in before it is read.
+        unsafe {
+            let mut blocked: libc::sigset_t = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut blocked) == 0
+                && libc::sigismember(&raw const blocked, SIGNAL) == 1
+        }
+    }
+
+    /// Waits until all timers are gone.
+    #[must_use]
+    pub fn new() -> Self {
+        LENT.fetch_add(1, Ordering::AcqRel);
+        let begun = Instant::now();
+        // In a forked child nothing records, and nobody answers.
+        while SENDS.load(Ordering::Acquire)
+            && handler::GENERATION.load(Ordering::Acquire) != 0
+            && begun.elapsed() < PATIENCE
+        {
+            recorder::hurry();
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        Self(())
+    }
+}
+
+impl Default for Lent {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let _ = LENT.fetch_update(Ordering::AcqRel, Ordering::Acquire, |lent| lent.checked_sub(1));
+    }
+}
+
+/// A forked child has no timers, and not the thread that something was lent to.
+pub(crate) fn forget_parent() {
+    LENT.store(0, Ordering::Release);
+    SENDS.store(false, Ordering::Release);
+}
+
+/// Whether timers may be armed from here on; told before the first is, and after the last is gone.
+pub(crate) fn set_sends(sends: bool) {
+    SENDS.store(sends, Ordering::Release);
 }
 
 /// A handler of signals with a record.
@@ -38,6 +112,9 @@ pub(crate) fn mark() -> *mut libc::c_void {
 
 /// Puts the handler in place, unless the program has one.
 pub(crate) fn hold(handler: Handler) -> Hold {
+    if LENT.load(Ordering::Acquire) > 0 {
+        return Hold::Lent;
+    }
     let ours = handler as *const () as usize;
     match change(None) {
         Some(found) if found.sa_sigaction == ours => return Hold::Kept,

@@ -41,6 +41,8 @@ pub(crate) struct Thread {
     pub(crate) ready: i64,
     /// Processor time since its last signal.
     pub(crate) unsignalled: i64,
+    /// Whether a signal of it was taken in this turn.
+    pub(crate) is_heard: bool,
     /// Processor time that no sample stands for yet; less than nothing after a sample that stood for more.
     pub(crate) owed: i64,
     /// Whether it blocks the signal. It has no timer then: the signal would wait for whoever asks for waiting ones.
@@ -66,6 +68,7 @@ impl Thread {
             waited: 0,
             ready: 0,
             unsignalled: 0,
+            is_heard: false,
             owed: 0,
             is_deaf: false,
             is_counted: false,

@@ -4,70 +4,49 @@
 //! The clock of the process counts all of it, so the rest is exact: what the process used, less what threads were seen to use,
 //! less our own.
 
-use super::timer::{cpu_time, process_time};
+use super::timer::process_time;
+use crate::own_threads;
 
 /// The account.
 #[derive(Debug, Default)]
 pub(crate) struct Unseen {
     process: i64,
-    /// Our threads, and how much of their time is accounted for.
-    own: Vec<(i32, i64)>,
+    own: i64,
     /// The time that no sample stands for. It may be less than nothing for a while: samples stand for whole periods.
     pub(crate) time: i64,
 }
 
 impl Unseen {
     /// Begins to count now.
-    pub(crate) fn begin(&mut self, own: impl IntoIterator<Item = i32>) {
-        self.process = process_time();
-        self.own = own.into_iter().filter_map(|thread| Some((thread, cpu_time(thread)?))).collect();
-        self.time = 0;
+    pub(crate) fn begin(&mut self) {
+        *self = Self { process: process_time(), own: own_threads::processor_time(), time: 0 };
     }
 
-    /// Threads of ours: all that they ever used is our own.
-    pub(crate) fn set_own(&mut self, own: impl IntoIterator<Item = i32>) {
-        let known = std::mem::take(&mut self.own);
-        let before =
-            |thread| known.iter().find(|&&(number, _)| number == thread).map_or(0, |&(_, time)| time);
-        self.own = own.into_iter().map(|thread| (thread, before(thread))).collect();
-    }
-
-    /// Reads the clock of the process. Before the clocks of threads: what they use meanwhile is theirs, not unseen.
+    /// What the process used since the last look, less our own. Asked before the clocks of threads: what they use meanwhile
+    /// is theirs, not unseen.
     pub(crate) fn look(&mut self) -> i64 {
-        let used = process_time();
-        let mut rest = used - std::mem::replace(&mut self.process, used);
-        for (thread, before) in &mut self.own {
-            if let Some(now) = cpu_time(*thread).filter(|now| now >= before) {
-                rest -= now - std::mem::replace(before, now);
-            }
-        }
-        rest
+        let (process, own) = (process_time(), own_threads::processor_time());
+        let used = process - std::mem::replace(&mut self.process, process);
+        used - (own - std::mem::replace(&mut self.own, own))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::timer::cpu_time;
     use super::*;
 
     #[test]
     fn time_of_threads_that_nobody_saw_is_left_over() {
         let mut unseen = Unseen::default();
-        unseen.begin([]);
+        unseen.begin();
         let burn = || {
-            // SAFETY: takes nothing.
-            let this = unsafe { libc::gettid() };
+            let this = own_threads::number();
             while cpu_time(this).unwrap() < 20_000_000 {}
             cpu_time(this).unwrap()
         };
         let used = std::thread::spawn(burn).join().unwrap();
         let rest = unseen.look();
         assert!(rest >= used, "{rest} {used}");
-    }
-
-    #[test]
-    fn all_that_a_new_thread_of_ours_used_is_our_own() {
-        let mut unseen = Unseen { own: vec![(7, 40), (8, 50)], ..Unseen::default() };
-        unseen.set_own([8, 9]);
-        assert_eq!(unseen.own, [(8, 50), (9, 0)]);
     }
 }

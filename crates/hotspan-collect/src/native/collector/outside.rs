@@ -19,6 +19,10 @@ pub(super) const MOST_UNSEEN: i64 = 1_000_000_000;
 impl Collector {
     /// A thread that ran and got no signal for too long is read from outside.
     pub(super) fn check_hearing(&mut self, rows: &mut Rows, thread: &mut Thread, since: Ticks) {
+        // However late this turn is.
+        if std::mem::take(&mut thread.is_heard) {
+            thread.unsignalled = 0;
+        }
         let period = self.period.as_nanos() as i64;
         let is_signalled = self.hold == Hold::Kept && thread.timer.is_some();
         let patience = if is_signalled { DEAF_AFTER.max(period * 3) } else { period };

@@ -1,0 +1,151 @@
+//! The thread of the agent, which ends for the moment of a fork and goes on after it.
+//!
+//! Python counts the threads of the process when it forks, and warns about more than one (3.12): ours are not the program's.
+//! Besides, a child finds no lock of ours held by a thread that it does not have.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use hotspan_store::TraceBuilder;
+use hotspan_store::file::FileError;
+
+use super::budget::Budget;
+use super::{Agent, Plan, Shared};
+use crate::locks::lock;
+use crate::own_threads;
+use crate::spool::Spool;
+
+/// A thread that cannot end within this time, because a disk hangs, is left alone: the fork goes on with it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the thread works with.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) spool: Spool,
+    pub(super) plan: Plan,
+    pub(super) builder: TraceBuilder,
+    pub(super) budget: Budget,
+    pub(super) due: Instant,
+    pub(super) round: u32,
+}
+
+impl Work {
+    pub(super) fn new(spool: Spool, plan: Plan) -> Self {
+        let mut builder = TraceBuilder::new();
+        builder.clock.base_unix = Some(0);
+        "hotspan run".clone_into(&mut builder.source.format);
+        Self { spool, plan, builder, budget: Budget::new(plan.budget), due: Instant::now(), round: 0 }
+    }
+}
+
+/// How the thread ended: with work that is left, or with all written.
+type Ended = Result<Option<Work>, FileError>;
+
+/// The thread, or what it left.
+#[derive(Debug)]
+pub(super) enum Hand {
+    /// It runs.
+    Runs(JoinHandle<(i32, Ended)>),
+    /// It rests.
+    Rests(Box<Work>),
+    /// It is done.
+    Done(Result<(), FileError>),
+}
+
+impl Hand {
+    /// Starts the thread.
+    pub(super) fn start(shared: &Arc<Shared>, work: Work) -> std::io::Result<Self> {
+        let shared = Arc::clone(shared);
+        let thread = own_threads::spawn("hotspan", move || {
+            let ended = shared.record(work);
+            if !matches!(ended, Ok(Some(_))) {
+                shared.is_over();
+            }
+            if ended.is_err() {
+                shared.give_up();
+            }
+            (own_threads::number(), ended)
+        })?;
+        Ok(Self::Runs(thread))
+    }
+
+    /// Waits for the end of the thread, which it was told to come to.
+    fn join(thread: JoinHandle<(i32, Ended)>) -> Self {
+        match thread.join() {
+            Ok((number, ended)) => {
+                own_threads::wait_until_gone(number);
+                match ended {
+                    Ok(Some(work)) => Self::Rests(Box::new(work)),
+                    Ok(None) => Self::Done(Ok(())),
+                    Err(error) => Self::Done(Err(error)),
+                }
+            }
+            // A panic in a source.
+            Err(_) => Self::Done(Ok(())),
+        }
+    }
+
+    fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::Done(Ok(())))
+    }
+
+    /// The rest of the work, done here.
+    pub(super) fn finish(&mut self, shared: &Shared) -> Result<(), FileError> {
+        let left = match self.take() {
+            Self::Runs(thread) => Self::join(thread),
+            other => other,
+        };
+        match left {
+            Self::Rests(work) => {
+                let written = shared.record(*work).map(drop);
+                shared.is_over();
+                written
+            }
+            Self::Done(result) => result,
+            Self::Runs(_) => Ok(()),
+        }
+    }
+}
+
+impl Agent {
+    /// Ends all threads of the agent for a while: the process is about to fork. Each call is undone by one of
+    /// [`Self::resume`].
+    pub fn pause(&self) {
+        lock(&self.shared.state).pauses += 1;
+        self.shared.wake.notify_all();
+        let mut hand = lock(&self.hand);
+        if let Hand::Runs(thread) = &*hand
+            && own_threads::wait_until_finished(thread, PATIENCE)
+            && let Hand::Runs(thread) = hand.take()
+        {
+            *hand = Hand::join(thread);
+        }
+        if matches!(*hand, Hand::Rests(_)) {
+            lock(&self.shared.state).sources.iter_mut().for_each(|(source, _)| source.pause());
+        }
+    }
+
+    /// Starts the threads again, where nobody else wants them to rest.
+    pub fn resume(&self) {
+        let mut hand = lock(&self.hand);
+        let mut state = lock(&self.shared.state);
+        state.pauses = state.pauses.saturating_sub(1);
+        if state.pauses > 0 {
+            return;
+        }
+        state.sources.iter_mut().for_each(|(source, _)| source.resume());
+        let is_late = std::mem::take(&mut state.rests);
+        drop(state);
+        *hand = match hand.take() {
+            // It came to its rest after we had given up waiting.
+            Hand::Runs(thread) if is_late => Hand::join(thread),
+            other => other,
+        };
+        *hand = match hand.take() {
+            // Without a thread, the file ends here.
+            Hand::Rests(work) => Hand::start(&self.shared, *work).unwrap_or(Hand::Done(Ok(()))),
+            other => other,
+        };
+    }
+}
