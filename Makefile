@@ -81,7 +81,16 @@ wheel: web $(STAMPS)/wheel ## Build manylinux wheels for x86-64 and aarch64, one
 test: dev $(STAMPS)/torch $(STAMPS)/tests real ## Run all tests, Rust and Python
 	cargo test --workspace --locked
 	$(BIN)/maturin build --release --locked --quiet --compatibility linux --out build/wheels-of-tests
+	@$(MAKE) --no-print-directory free-threaded
 	$(BIN)/python -m pytest
+
+# One build serves all Pythons with a GIL. A free-threaded one needs its own, where there is such a Python.
+.PHONY: free-threaded
+free-threaded: $(STAMPS)/tests
+	@python=$$($(BIN)/python python/tests/interpreters.py 3.14t); [ -z "$$python" ] || { \
+		PYO3_PYTHON=$$python cargo build --release -p hotspan-python --no-default-features --locked --quiet && \
+		install -m 755 $(CARGO_TARGET_DIR)/release/lib_core.so \
+			python/hotspan/_core.cpython-314t-$$(uname -m)-linux-gnu.so; }
 
 # Environments of their own, outside the clone: the libraries are large, and a second clone has them at once.
 .PHONY: real

@@ -4,6 +4,7 @@
 //! (see `python/hotspan/_inject`). Each process writes a file of its own, which survives its death; `run_folder` makes them one.
 
 mod hooks;
+mod interpreter;
 mod name;
 mod output;
 mod program;

@@ -5,13 +5,12 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use hotspan_collect::torch::{Hooks, Origin, TorchInstall, handover};
 
+use crate::commands::run::interpreter::{self, is_python};
 use crate::commands::run::package;
 use crate::progress::say;
 
@@ -58,14 +57,10 @@ fn compile(install: &TorchInstall, why_not_carried: Option<&str>) -> Result<Path
 fn python_of(command: &Command) -> OsString {
     let program = command.get_program();
     let default = || env::var_os("HOTSPAN_PYTHON").unwrap_or_else(|| "python3".into());
-    if is_python(program) {
+    if is_python(Path::new(program)) {
         return program.to_owned();
     }
-    find_program(program).and_then(|path| interpreter_of(&path)).unwrap_or_else(default)
-}
-
-fn is_python(program: &OsStr) -> bool {
-    Path::new(program).file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"python"))
+    find_program(program).and_then(|path| interpreter::of_script(&path)).unwrap_or_else(default)
 }
 
 fn find_program(program: &OsStr) -> Option<PathBuf> {
@@ -73,16 +68,6 @@ fn find_program(program: &OsStr) -> Option<PathBuf> {
         return Some(PathBuf::from(program));
     }
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| path.is_file())
-}
-
-/// The Python of a script whose first line names one.
-fn interpreter_of(script: &Path) -> Option<OsString> {
-    let mut line = Vec::new();
-    BufReader::new(File::open(script).ok()?.take(4_096)).read_until(b'\n', &mut line).ok()?;
-    let line = String::from_utf8(line).ok()?;
-    let words = line.strip_prefix("#!")?.split_whitespace();
-    // `#!/usr/bin/env python3` names it second; what follows a Python are its options.
-    words.map(OsString::from).find(|word| is_python(word))
 }
 
 fn torch_of(python: &OsStr, own: Option<OsString>) -> Option<PathBuf> {

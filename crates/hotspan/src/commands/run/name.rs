@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::interpreter::is_python;
 use super::program::Program;
 
 /// Commands that start another one, which has the name.
@@ -66,7 +67,7 @@ pub(super) fn of(program: &Program<'_>) -> String {
 fn of_command(words: &[&str]) -> String {
     let Some((&first, rest)) = words.split_first() else { return String::new() };
     let own = file_name(first);
-    if is_python(own) {
+    if is_python(Path::new(own)) {
         return of_python(rest);
     }
     if ["sh", "bash", "dash", "zsh"].contains(&own) {
@@ -111,7 +112,7 @@ fn of_module(module: &str, arguments: &[&str]) -> String {
 fn launched(words: &[&str], takes_modules: bool) -> Option<String> {
     for (index, &word) in words.iter().enumerate() {
         let after = &words[index + 1..];
-        if is_python(file_name(word)) {
+        if is_python(Path::new(word)) {
             return Some(of_python(after));
         }
         if [".py", ".pyz", ".sh"].iter().any(|ending| word.ends_with(ending)) && !word.starts_with('-') {
@@ -128,12 +129,6 @@ fn launched(words: &[&str], takes_modules: bool) -> Option<String> {
     let is_command =
         |word: &&&str| !word.starts_with('-') && !word.contains('=') && !word.starts_with(char::is_numeric);
     words[first..].iter().find(is_command).filter(|_| !takes_modules).map(|word| stem(word))
-}
-
-fn is_python(name: &str) -> bool {
-    let version = name.strip_prefix("python").or_else(|| name.strip_prefix("pypy"));
-    version
-        .is_some_and(|version| version.chars().all(|letter| letter.is_ascii_digit() || ".t".contains(letter)))
 }
 
 fn file_name(word: &str) -> &str {

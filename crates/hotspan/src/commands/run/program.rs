@@ -5,12 +5,12 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::interpreter;
 use crate::error::CommandError;
 
 /// What was asked for on the command line.
@@ -92,7 +92,11 @@ impl Program<'_> {
             return Err(CommandError::Usage(format!("{}: no such file", path.display())));
         }
         let runs_itself = !is_bare && is_executable(path);
-        Ok(if !runs_itself && is_python_script(path) { Run::ByPython } else { Run::Itself(first.to_owned()) })
+        Ok(if !runs_itself && interpreter::of_script(path).is_some() {
+            Run::ByPython
+        } else {
+            Run::Itself(first.to_owned())
+        })
     }
 
     /// Where a shell would find a command, or else beside Python; beside the Python that was asked for before all.
@@ -120,14 +124,6 @@ fn is_for_python(path: &Path) -> bool {
 
 fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
-/// Whether a file asks for Python in its first line.
-fn is_python_script(path: &Path) -> bool {
-    let mut start = [0; 128];
-    let read = File::open(path).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
-    let first = start[..read].split(|&byte| byte == b'\n').next().unwrap_or_default();
-    first.starts_with(b"#!") && first.windows(6).any(|word| word == b"python")
 }
 
 #[cfg(test)]

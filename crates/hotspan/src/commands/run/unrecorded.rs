@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use hotspan_collect::process_tree::{BirthWatch, ProcessNumber};
 use serde_json::{Value, json};
 
+use crate::commands::run::interpreter::is_python;
 use crate::run_folder::{process_of, recordings};
 
 /// How often to look.
@@ -59,7 +60,7 @@ impl Descendants {
         }
         for process in std::iter::once(program).chain(program.descendants()) {
             // A process keeps its number when it becomes another program.
-            let Some(words) = words(process).filter(|words| is_python(process, words)) else { continue };
+            let Some(words) = words(process).filter(|words| runs_python(process, words)) else { continue };
             let seen = self.pythons.entry(process).or_insert_with(|| Seen {
                 words: Vec::new(),
                 has_our_environment: false,
@@ -144,14 +145,10 @@ fn words(process: ProcessNumber) -> Option<Vec<String>> {
     (!words.is_empty()).then_some(words)
 }
 
-fn is_python(process: ProcessNumber, words: &[String]) -> bool {
-    let is_named = |path: &Path| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("python") || name.starts_with("pypy")
-    };
+fn runs_python(process: ProcessNumber, words: &[String]) -> bool {
     match fs::read_link(format!("/proc/{process}/exe")) {
-        Ok(program) => is_named(&program),
-        Err(_) => words.first().is_some_and(|word| is_named(Path::new(word))),
+        Ok(program) => is_python(&program),
+        Err(_) => words.first().is_some_and(|word| is_python(Path::new(word))),
     }
 }
 
