@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found] # `signal` would load `enum`
 import os
-import sys
+
+from hotspan import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ class Ends:
         """Replace the functions that end a process or make it another program."""
         exit_now, abort = os._exit, os.abort
         execv, execve = os.execv, os.execve
-        kill, killpg, raise_signal = os.kill, os.killpg, _signal.raise_signal
 
         # Children of multiprocessing end without the usual ceremony; they are told apart from crashes by this.
         def exit_(status: int) -> NoReturn:
@@ -56,33 +56,26 @@ class Ends:
             followed = _environment([path], argv, env)
             self._become(path, execve, path, argv, env if followed is None else followed)
 
-        def kill_(pid: int, signal: int, /) -> None:
-            if pid in (os.getpid(), 0, -1, -os.getpgrp()) and _is_deadly(signal):
-                self.flush()
-            kill(pid, signal)
-
-        def killpg_(pgid: int, signal: int, /) -> None:
-            if pgid in (os.getpgrp(), 0) and _is_deadly(signal):
-                self.flush()
-            killpg(pgid, signal)
-
-        def raise_signal_(signalnum: int, /) -> None:
-            if _is_deadly(signalnum):
-                self.flush()
-            raise_signal(signalnum)
-
         for original, replacement in (
             (exit_now, exit_),
             (abort, abort_),
             (execv, execv_),
             (execve, execve_),
-            (kill, kill_),
-            (killpg, killpg_),
         ):
             _replace(os, original, replacement)
-        _replace(_signal, raise_signal, raise_signal_)
-        if "signal" in sys.modules:
-            _replace(sys.modules["signal"], raise_signal, raise_signal_)
+        _core.watch_kills(self._before_kill, self._before_killpg, self._before_signal)
+
+    def _before_kill(self, pid: int, signal: int) -> None:
+        if pid in (os.getpid(), 0, -1, -os.getpgrp()):
+            self._before_signal(signal)
+
+    def _before_killpg(self, pgid: int, signal: int) -> None:
+        if pgid in (os.getpgrp(), 0):
+            self._before_signal(signal)
+
+    def _before_signal(self, signal: int) -> None:
+        if signal not in _HARMLESS and _signal.getsignal(signal) == _signal.SIG_DFL:
+            self.flush()
 
     def _become(self, path: Any, become: Callable[..., NoReturn], *arguments: Any) -> NoReturn:
         # `os.execvp` tries one folder after the other.
@@ -149,13 +142,6 @@ def _environment(paths: Any, argv: Any, env: Any) -> dict[bytes, bytes] | None:
 def _is_executable(path: Any) -> bool:
     try:
         return os.access(path, os.X_OK)
-    except (TypeError, ValueError):
-        return False
-
-
-def _is_deadly(signal: int) -> bool:
-    try:
-        return signal not in _HARMLESS and _signal.getsignal(signal) == _signal.SIG_DFL
     except (TypeError, ValueError):
         return False
 

@@ -19,6 +19,8 @@ mod function_events;
 mod getters;
 mod hooks;
 mod json;
+#[expect(unsafe_code, reason = "stands in for functions of the interpreter, which calls it")]
+mod kills;
 #[expect(unsafe_code, reason = "passes Python objects to the collector of lines as bare pointers")]
 mod lines;
 mod native;
@@ -59,6 +61,8 @@ mod _core {
     use crate::hooks::{carry_torch_hooks, find_torch_hooks, load_torch_hooks};
     #[pymodule_export]
     use crate::json::read_json;
+    #[pymodule_export]
+    use crate::kills::watch_kills;
     #[pymodule_export]
     use crate::lines::PyLineRecorder;
     #[pymodule_export]

@@ -53,10 +53,7 @@ pub(crate) unsafe fn answer(
     }
 }
 
-/// A function that was not set: nobody calls a stand-in before its original is kept.
-pub(crate) fn kept<'a>(
-    py: Python<'_>,
-    original: &'a pyo3::sync::PyOnceLock<Py<PyAny>>,
-) -> PyResult<&'a Py<PyAny>> {
+/// What a stand-in needs, which is set before anyone can call it.
+pub(crate) fn kept<'a, T>(py: Python<'_>, original: &'a pyo3::sync::PyOnceLock<T>) -> PyResult<&'a T> {
     original.get(py).ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("not available"))
 }
