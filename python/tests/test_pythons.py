@@ -73,7 +73,7 @@ def test_a_run_has_functions_lines_and_pauses(version: str, tmp_path: Path) -> N
     ]
     burning = [stack for stack in stacks if stack and stack[-1][0] == "inner"]
     # How many there are depends on the tick of the kernel and on who else wants the processor.
-    assert len(burning) >= 5
+    assert len(burning) >= 20
     source = PROGRAM.splitlines()
     for stack in burning:
         assert [name for name, _ in stack] == ["<module>", "burn", "inner"]

@@ -11,7 +11,9 @@ mod libraries;
 mod lifetime;
 mod paint;
 
-use hotspan_store::{Category, Duration, Ident, SampleRow, SampleState, Timestamp, Trace, TrackId};
+use hotspan_store::{
+    Category, Duration, FrameKind, Ident, SampleRow, SampleState, Timestamp, Trace, TrackId,
+};
 use serde_json::Value;
 
 use crate::model::Model;
@@ -245,6 +247,7 @@ pub(crate) fn window(trace: &Trace) -> (Timestamp, Timestamp) {
 /// limits of the program where these are known.
 fn paint_samples(trace: &Trace, samples: &[SampleRow], program: Option<Interval>, timeline: &mut Timeline) {
     let mut by_stack = hashbrown::HashMap::new();
+    let tells_native = tells_native_by_gil(trace, samples);
     for (index, sample) in samples.iter().enumerate() {
         let half = Duration(sample.weight.0.max(0) / 2);
         let middle =
@@ -260,6 +263,9 @@ fn paint_samples(trace: &Trace, samples: &[SampleRow], program: Option<Interval>
             (_, Doing::Importing) => Activity::Importing,
             (SampleState::Io, _) => Activity::Io,
             (SampleState::Sleep, _) => Activity::Sleeping,
+            (SampleState::Running, Doing::Code { library: None, .. }) if tells_native && !sample.gil => {
+                Activity::Native(UNKNOWN_LIBRARY.to_owned())
+            }
             (SampleState::Running | SampleState::Unknown, Doing::Code { library, .. })
             // The kernel finds memory for it: that is part of the work.
             | (SampleState::Waiting, Doing::Code { library, waits: false }) => {
@@ -270,6 +276,16 @@ fn paint_samples(trace: &Trace, samples: &[SampleRow], program: Option<Interval>
         };
         timeline.paint(&[(begin, end)], |_| Some(activity.clone()));
     }
+}
+
+/// The library of native code that was sampled without its frames.
+const UNKNOWN_LIBRARY: &str = "library unknown";
+
+/// Whether a thread that runs without the GIL is known to be in native code, as samples from outside tell: they have no native
+/// frames, and say who held the GIL.
+fn tells_native_by_gil(trace: &Trace, samples: &[SampleRow]) -> bool {
+    let has_native = || trace.profile().frames.rows().any(|frame| frame.kind == FrameKind::Native);
+    samples.iter().any(|sample| sample.gil) && !has_native()
 }
 
 type Interval = (Timestamp, Timestamp);
