@@ -240,8 +240,8 @@ def evaluating(with_graph: bool) -> Step:
 
 def normalising(bias: bool) -> Step:
     """Train with a normalisation after a convolution."""
-    model = nn.Sequential(nn.Conv2d(16, 64, 3, bias=bias), nn.BatchNorm2d(64))
-    pictures = torch.randn(4, 16, 32, 32)
+    model = nn.Sequential(nn.Conv2d(64, 64, 7, bias=bias), nn.BatchNorm2d(64))
+    pictures = torch.randn(4, 64, 32, 32)
 
     def step() -> None:
         model(pictures).sum().backward()

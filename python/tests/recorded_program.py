@@ -153,4 +153,4 @@ class RecordedProgram:
 
 def without_numbers(text: str) -> str:
     """Text in which process numbers, times and addresses are alike."""
-    return re.sub(r"0x[0-9a-f]+|\d+", "N", text)
+    return re.sub(r"0x[0-9a-f]+|\d+(?:\.\d+)?", "N", text)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,14 @@ os.kill(os.getppid(), signal.SIGTERM)
 time.sleep(60)
 """: signal.SIGTERM,
 }
+
+
+@pytest.fixture(autouse=True)
+def _default_hangup() -> Iterator[None]:
+    """Have programs begin with the default action, also where the tests run under ``nohup``."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("end", ENDS)

@@ -179,7 +179,7 @@ def test_a_profile_inside_a_profile(tmp_path: Path) -> None:
 
 def test_steps_that_were_asked_for(tmp_path: Path) -> None:
     for options, steps in ((["--steps", "2:5"], 3), (["--steps", "1:", "--every", "4"], 2)):
-        seen = run(tmp_path, TRAINING + "train(11)", *options)
+        seen = run(tmp_path, TRAINING + "train(11)", "-o", "program.hotspan", *options)
         assert seen.returncode == 0, seen.stderr
         assert counts(tmp_path / "program.hotspan")["aten::addmm"] == 2 * steps, options
 

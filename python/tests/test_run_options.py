@@ -48,7 +48,7 @@ def test_every_call_on_all_threads(tmp_path: Path) -> None:
 
 def test_lines_of_a_file_and_of_a_function(tmp_path: Path) -> None:
     for target, functions in (("program.py", {"inner", "outer"}), ("program.py:inner", {"inner"})):
-        seen = run(tmp_path, PROGRAM, "--lines", target, "--rate", "0")
+        seen = run(tmp_path, PROGRAM, "--lines", target, "--rate", "0", "-o", "program.hotspan")
         assert seen.returncode == 0, seen.stderr
         rows = {row[2]: row[3] for row in _core.line_rows(opened(tmp_path)._core)}
         # Before 3.12 inner functions such as comprehensions are functions of their own.

@@ -10,6 +10,9 @@ use crate::native::cpu_time;
 /// A process and a thread each; 0: free.
 static THREADS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
+/// A process, and how many of its threads have begun but are not on the list yet.
+static STARTING: AtomicU64 = AtomicU64::new(0);
+
 /// Processor time of those that have ended.
 static ENDED: AtomicI64 = AtomicI64::new(0);
 
@@ -36,6 +39,23 @@ fn enter() -> OwnThread {
     OwnThread(index)
 }
 
+/// Counts the threads that begin. What a forked child inherited counts nothing.
+fn count_starting(change: i64) {
+    let process = u64::from(std::process::id()) << 32;
+    let counted = |word: u64| {
+        let before = if word & !u64::from(u32::MAX) == process { word as u32 } else { 0 };
+        let after = i64::from(before).saturating_add(change).max(0);
+        Some(process | after.unsigned_abs())
+    };
+    let _ = STARTING.fetch_update(Ordering::AcqRel, Ordering::Acquire, counted);
+}
+
+/// Whether a thread that is not on the list may be one of hotspan's all the same.
+pub(crate) fn is_one_starting() -> bool {
+    let word = STARTING.load(Ordering::Acquire);
+    word >> 32 == u64::from(std::process::id()) && word as u32 > 0
+}
+
 /// Starts such a thread. It gets none of the program's signals: a thread inherits those that its maker blocks.
 pub(crate) fn spawn<T: Send + 'static>(
     name: &str,
@@ -48,10 +68,15 @@ pub(crate) fn spawn<T: Send + 'static>(
         let mut before = std::mem::zeroed::<libc::sigset_t>();
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        count_starting(1);
         let started = thread.spawn(|| {
             let _own = enter();
+            count_starting(-1);
             work()
         });
+        if started.is_err() {
+            count_starting(-1);
+        }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         started
     }

@@ -6,6 +6,7 @@
 
 use std::cell::OnceCell;
 
+use hashbrown::HashSet;
 use hotspan_store::{Duration, ProcessId, SpanId, Timestamp, Trace, TrackId};
 
 use crate::advice::finding::Gain;
@@ -294,12 +295,23 @@ fn without_steps(model: &Model) -> Vec<(Timestamp, Timestamp)> {
     let first = operators().map(|span| spans.time(span)).min();
     let last = operators().map(|span| spans.end(span)).max();
     let extent = first.zip(last).unwrap_or(whole);
-    let imports = model.wall_time().as_ref().map(|wall_time| wall_time.when(&Activity::Importing));
     let imports: Intervals =
-        imports.into_iter().flatten().map(|(begin, end)| Interval::new(begin, end)).collect();
+        imports(model).into_iter().map(|(begin, end)| Interval::new(begin, end)).collect();
     let rest = Intervals::from(Interval::new(extent.0, extent.1)).subtract(&imports);
     let without: Vec<_> = rest.parts().iter().map(|part| (part.begin, part.end)).collect();
     if without.is_empty() { vec![extent] } else { without }
+}
+
+/// When the program imported modules, with the garbage that was collected meanwhile.
+fn imports(model: &Model) -> Vec<(Timestamp, Timestamp)> {
+    let Some(wall_time) = model.wall_time() else { return Vec::new() };
+    let when = |activity| wall_time.when(&activity).into_iter().collect::<Vec<_>>();
+    let mut imports = when(Activity::Importing);
+    let begins: HashSet<Timestamp> = imports.iter().map(|&(begin, _)| begin).collect();
+    let ends: HashSet<Timestamp> = imports.iter().map(|&(_, end)| end).collect();
+    let is_within = |&(begin, end): &(Timestamp, Timestamp)| ends.contains(&begin) || begins.contains(&end);
+    imports.extend(when(Activity::GarbageCollection).into_iter().filter(is_within));
+    imports
 }
 
 /// A part of a time.

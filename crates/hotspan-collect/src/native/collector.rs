@@ -309,6 +309,10 @@ impl Collector {
 
     /// Finds new threads.
     fn list(&mut self, rows: &mut Rows, now: i64) {
+        // One of ours would be taken for the program's. The next turn comes soon.
+        if own_threads::is_one_starting() {
+            return;
+        }
         let is_first = self.listed == 0;
         self.listed = now;
         self.threads.retain(|thread| !own_threads::contains(thread.number));
