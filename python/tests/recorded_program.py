@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 
@@ -134,6 +135,12 @@ class RecordedProgram:
         )
 
     @property
+    def processes(self) -> list[dict[str, Any]]:
+        """What the recording says about each process."""
+        told: list[dict[str, Any]] = self.trace.metadata["hotspan.processes"]
+        return told
+
+    @property
     def main_process(self) -> str:
         """The number of the process that was started."""
         return str(self.trace.metadata["hotspan.run"]["pid"])
@@ -152,5 +159,5 @@ class RecordedProgram:
 
 
 def without_numbers(text: str) -> str:
-    """Text in which process numbers, times and addresses are alike."""
-    return re.sub(r"0x[0-9a-f]+|\d+(?:\.\d+)?", "N", text)
+    """Text in which process numbers, times, rates and addresses are alike."""
+    return re.sub(r"0x[0-9a-f]+|\d+(?:\.\d+)?[kKMG]?", "N", text)

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +25,8 @@ PROGRAMS: dict[str, set[str]] = {
     "lightning_fit": set(),
     "timm_workers": set(),
     "diffusers_sample": set(),
-    "yolo_train": set(),
+    # It imports matplotlib, polars and Ray for callbacks that this run does not have.
+    "yolo_train": {"import-time"},
 }
 
 
@@ -75,7 +75,7 @@ def test_a_program_is_the_same(program: tuple[str, RecordedProgram]) -> None:
 def test_every_operator_is_recorded(program: tuple[str, RecordedProgram]) -> None:
     _, ran = program
     assert ran.seen
-    assert ran.counted.total() > 100
+    assert ran.counted.total() > 50
     assert ran.operators(ran.main_process) == ran.counted
 
 
@@ -89,7 +89,7 @@ def test_processes_of_scikit_learn(python: Path, tmp_path: Path) -> None:
     ran = RecordedProgram(python, tmp_path, ["python", f"{SCRIPT}/sklearn_loky.py"])
     check_same(ran)
     check_advice(ran, set())
-    assert len(processes(ran)) >= 3  # the program and two workers
+    assert len(ran.processes) >= 3  # the program and two workers
 
 
 def test_workers_of_ray(python: Path, tmp_path: Path) -> None:
@@ -121,7 +121,9 @@ def test_ranks_of_a_launcher(python: Path, tmp_path: Path, launcher: list[str]) 
     check_same(ran)
     check_advice(ran, set())
     assert ran.counted.total() > 100
-    assert ran.operators() == ran.counted
+    ranks = [str(process["process"]) for process in ran.processes if has_rank(process)]
+    assert len(ranks) == 2
+    assert ran.operators(*ranks) == ran.counted
 
 
 def test_a_notebook(python: Path, tmp_path: Path) -> None:
@@ -142,7 +144,6 @@ def test_pytest(python: Path, tmp_path: Path) -> None:
     assert ran.operators()["aten::linear"] == 3
 
 
-def processes(program: RecordedProgram) -> set[str]:
-    """The processes that left something in the recording."""
-    tables = program.trace.report("processes")
-    return functools.reduce(operator.or_, ({str(row.process)} for row in tables), set())
+def has_rank(process: dict[str, Any]) -> bool:
+    """Whether a process was started as a rank."""
+    return "RANK" in process["metadata"]["hotspan.environment"]["variables"]

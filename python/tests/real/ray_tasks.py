@@ -1,6 +1,7 @@
 """Tasks and an actor of Ray that use torch in other processes."""
 
 import os
+import time
 
 os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
 
@@ -33,4 +34,6 @@ if __name__ == "__main__":
     print(ray.get([total.remote(seed) for seed in range(4)]))
     counter = Counter.remote()
     print(ray.get([counter.add.remote(number) for number in range(4)]))
+    # Ray ends its workers from C++, without a word; hotspan has written what they did a second ago.
+    time.sleep(3)
     ray.shutdown()
