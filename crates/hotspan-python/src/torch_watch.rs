@@ -101,14 +101,12 @@ extern "C" fn look_for_torch(_: *mut std::ffi::c_void) -> std::ffi::c_int {
     PENDING.store(0, Ordering::Release);
     // While the interpreter ends there is nothing to look for.
     let _ = Python::try_attach(|py| {
-        let call = || -> PyResult<()> {
-            let modules = py.import("sys")?.getattr("modules")?;
-            let agent = modules.call_method1("get", ("hotspan._agent",))?;
-            if agent.is_none() { Ok(()) } else { agent.call_method0("look_for_torch").map(drop) }
-        };
-        if let Err(error) = call() {
-            error.write_unraisable(py, None);
-        }
+        // Not an import: that would go by the builtins of the frame that runs now, and `namedtuple` has frames without any.
+        // SAFETY: the GIL is held; the result is borrowed from the interpreter, or null while that ends.
+        let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, pyo3::ffi::PyImport_GetModuleDict()) };
+        let agent = modules.and_then(|modules| modules.get_item("hotspan._agent").ok());
+        // What fails here is told by the recording, which has no operators then; not on the program's stderr.
+        agent.map(|agent| agent.call_method0("look_for_torch").map(drop))
     });
     0
 }

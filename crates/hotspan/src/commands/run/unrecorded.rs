@@ -221,7 +221,9 @@ mod tests {
         let told = seen.unrecorded(Path::new("/does/not/exist"));
         let named = told["named"].as_array().unwrap();
         let own = named.iter().find(|one| one["process"] == number.0).unwrap();
-        assert_eq!(own["command"], format!("python3 -I -c {script}"));
+        // A launcher of versions may have put another path in place of the name.
+        let command = own["command"].as_str().unwrap();
+        assert!(command.ends_with(&format!("python3 -I -c {script}")), "{command}");
         assert_eq!(own["reason"], "-I makes it ignore PYTHONPATH or sitecustomize");
     }
 }
