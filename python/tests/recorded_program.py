@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -145,8 +146,14 @@ class RecordedProgram:
         """The number of the process that was started."""
         return str(self.trace.metadata["hotspan.run"]["pid"])
 
-    def is_left_running(self) -> list[str]:
-        """Commands of processes that still run with this recording's variables."""
+    def left_running(self) -> list[str]:
+        """Commands of processes that go on to run with this recording's variables."""
+        end = time.monotonic() + 20
+        while (left := self._running()) and time.monotonic() < end:
+            time.sleep(0.2)
+        return left
+
+    def _running(self) -> list[str]:
         mark = f"{self.folder / 'recorded'}/".encode()
         left = []
         for process in Path("/proc").glob("[0-9]*"):

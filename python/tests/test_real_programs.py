@@ -58,7 +58,7 @@ def check_same(program: RecordedProgram) -> None:
     # What the program says comes first, the report after it.
     assert without_numbers(recorded.errors).startswith(without_numbers(plain.errors).rstrip())
     assert recorded.files == plain.files | {RECORDING}
-    assert program.is_left_running() == []
+    assert program.left_running() == []
 
 
 def check_advice(program: RecordedProgram, true: set[str]) -> None:

@@ -73,7 +73,7 @@ def serve_both(
 
 def assert_nothing_is_left(ran: RecordedProgram, plain: Seen, recorded: Seen) -> None:
     assert recorded.files == plain.files | {"recording.hotspan"}
-    assert ran.is_left_running() == []
+    assert ran.left_running() == []
 
 
 def wait_until_it_answers(started: subprocess.Popen[str], port: int) -> None:
