@@ -41,15 +41,6 @@ for _ in range(15):
     gc.collect()
 """
 
-IMPORTING = """
-import time
-{line}
-
-end = time.process_time() + 0.5
-while time.process_time() < end:
-    sum(range(1000))
-"""
-
 
 class Pair(NamedTuple):
     """Two programs; the second is the first with the advice taken."""
@@ -64,7 +55,6 @@ PAIRS: dict[str, Pair] = {
         COLLECTING.format(setup="", freeze=""),
         COLLECTING.format(setup="gc.set_threshold(1_000_000, 20, 100)", freeze="gc.freeze()"),
     ),
-    "import-time": Pair(IMPORTING.format(line="import pandas"), IMPORTING.format(line="")),
 }
 
 #: Programs that rules were wrong about, and what they must not say of them.

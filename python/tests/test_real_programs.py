@@ -24,8 +24,7 @@ PROGRAMS: dict[str, set[str]] = {
     "lightning_fit": set(),
     "timm_workers": set(),
     "diffusers_sample": set(),
-    # It imports matplotlib, polars and Ray for callbacks that this run does not have.
-    "yolo_train": {"import-time"},
+    "yolo_train": set(),
 }
 
 

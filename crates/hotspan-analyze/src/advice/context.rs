@@ -249,13 +249,6 @@ impl<'a> Context<'a> {
         program_thread(self.model).filter(|_| is_run(self.model))
     }
 
-    /// A gain of this much time of the whole program, its imports and its end included.
-    pub(crate) fn gain_of_program(&self, time: Duration, how: &'static str) -> Option<Gain> {
-        let whole = self.model.wall_time().as_ref().map_or(self.whole, |wall_time| wall_time.total);
-        let time = Duration(time.0.clamp(0, whole.0.max(0)));
-        Some(Gain { time, percent: time.0 as f64 * 100.0 / whole.0.max(1) as f64, of: "the whole run", how })
-    }
-
     /// The process that is judged, where there are several.
     pub(crate) fn process(&self) -> Option<ProcessId> {
         self.process

@@ -32,7 +32,6 @@ rules! {
     thread_oversubscription,
     memory_growth,
     garbage_collection,
-    import_time,
     filled_on_cpu,
     device_sync,
     pageable_copies,
