@@ -6,6 +6,7 @@
 //!
 //! Fresh memory is the largest cost of recording, so a few chunks are kept for the next recording.
 
+use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -28,6 +29,8 @@ pub const LARGEST_CHUNK: usize = 1 << 20;
 /// Memory kept for the next recording.
 const KEPT_BYTES: usize = 2 << 20;
 const PAGE: usize = 4096;
+/// Slots are read as 64-bit words.
+const PACKED_ALIGNMENT: usize = 16;
 
 /// A piece of address space.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub struct Chunk {
     base: NonNull<u8>,
     size: usize,
     shape: SlotShape,
+    /// Memory of the heap, just large enough for what was written elsewhere.
+    is_packed: bool,
     /// The address of the last slot written, once the writer has left or the reader has looked.
     low: AtomicUsize,
 }
@@ -59,7 +64,33 @@ impl Chunk {
             Some(kept) => kept.into_base(),
             None => map(size)?,
         };
-        Some(Self { base, size, shape, low: AtomicUsize::new(base.as_ptr() as usize + size) })
+        let low = AtomicUsize::new(base.as_ptr() as usize + size);
+        Some(Self { base, size, shape, is_packed: false, low })
+    }
+
+    /// A copy that has room for nothing else, of the blocks up to `blocks_end` and the slots from `low` up. `None`: an
+    /// operator may still write to one of the slots, or little would be saved.
+    #[must_use]
+    pub fn packed(&self, blocks_end: usize, low: usize) -> Option<Self> {
+        let (start, end) = (self.start() as usize, self.end() as usize);
+        let (blocks, slots) = (blocks_end.checked_sub(start)?, end.checked_sub(low)?);
+        let size = (blocks + slots).next_multiple_of(self.shape.size);
+        if size == 0 || size > self.size / 2 || !self.is_done() {
+            return None;
+        }
+        // SAFETY: the size is not 0.
+        let base = NonNull::new(unsafe { std::alloc::alloc(Self::packed_layout(size)?) })?;
+        // SAFETY: both pieces were published before, lie in this chunk, and fit the new memory from its two ends.
+        unsafe {
+            base.as_ptr().copy_from_nonoverlapping(self.start(), blocks);
+            base.as_ptr().add(size - slots).copy_from_nonoverlapping(self.end().sub(slots), slots);
+        }
+        let low = AtomicUsize::new(base.as_ptr() as usize + size - slots);
+        Some(Self { base, size, shape: self.shape, is_packed: true, low })
+    }
+
+    fn packed_layout(size: usize) -> Option<Layout> {
+        Layout::from_size_align(size, PACKED_ALIGNMENT).ok()
     }
 
     /// The first byte.
@@ -79,6 +110,12 @@ impl Chunk {
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// How far down slots reach, as far as it is known.
+    #[must_use]
+    pub fn low(&self) -> usize {
+        self.low.load(Ordering::Relaxed)
     }
 
     /// Remembers how far down slots reach.
@@ -102,7 +139,7 @@ impl Chunk {
 
     fn is_done(&self) -> bool {
         let done_at = self.shape.done_at;
-        self.slots_down_to(self.low.load(Ordering::Relaxed)).all(|slot| {
+        self.slots_down_to(self.low()).all(|slot| {
             // SAFETY: slots fill the chunk from its end to `low` without gaps, so this is the word of one; an operator
             // that still runs writes it atomically.
             unsafe { AtomicU64::from_ptr(slot.add(done_at).cast()) }.load(Ordering::Acquire) != 0
@@ -131,6 +168,13 @@ static KEPT: Mutex<Vec<Chunk>> = Mutex::new(Vec::new());
 
 impl Drop for Chunk {
     fn drop(&mut self) {
+        if self.is_packed {
+            if let Some(layout) = Self::packed_layout(self.size) {
+                // SAFETY: `packed` got this memory with this layout, and nobody writes to a packed chunk.
+                unsafe { std::alloc::dealloc(self.base.as_ptr(), layout) };
+            }
+            return;
+        }
         let copy = Self { low: AtomicUsize::new(*self.low.get_mut()), ..*self };
         if !copy.is_done() {
             match lock(&LIMBO) {
@@ -203,6 +247,27 @@ mod tests {
             AtomicU64::from_ptr(slot.add(SHAPE.done_at).cast()).store(1, Ordering::Release);
         }
         assert_eq!(sweep_limbo(), 0);
+    }
+
+    #[test]
+    fn a_packed_chunk_has_the_same_blocks_and_slots() {
+        let (chunk, low) = filled(20, &[]);
+        // SAFETY: the first words of the chunk are free.
+        unsafe { chunk.start().cast::<[u64; 3]>().write([7, 8, 9]) };
+        let packed = chunk.packed(chunk.start() as usize + 24, low).unwrap();
+        assert_eq!(packed.size(), 20 * 32 + 32);
+        // SAFETY: three words and twenty slots were copied.
+        unsafe {
+            assert_eq!(packed.start().cast::<[u64; 3]>().read(), [7, 8, 9]);
+            let read: Vec<u64> =
+                packed.slots_down_to(packed.low()).map(|at| at.cast::<u64>().read()).collect();
+            assert_eq!(read, (0..20).collect::<Vec<_>>());
+        }
+        let (running, low) = filled(20, &[3]);
+        assert!(running.packed(running.start() as usize, low).is_none(), "its operator writes there yet");
+        let slot = running.slots_down_to(low).nth(3).unwrap();
+        // SAFETY: the word of a slot that `filled` wrote.
+        unsafe { AtomicU64::from_ptr(slot.add(SHAPE.done_at).cast()) }.store(1, Ordering::Release);
     }
 
     #[test]

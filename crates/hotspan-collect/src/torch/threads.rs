@@ -4,9 +4,13 @@
 //! running threads: it takes their chunks as far as records were published. A thread that is just writing one more
 //! record finishes it in memory that stays valid, and the record counts as after the end.
 //!
+//! A thread that ends leaves what it recorded, packed, in the registry and gives its buffer back: programs start threads by
+//! the thousand.
+//!
 //! After a fork the child begins with an empty registry; whatever it inherited stays untouched.
 
 use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -57,6 +61,22 @@ impl Part {
         self.chunk.slots_down_to(self.low)
     }
 
+    fn count(&self) -> u64 {
+        self.chunk.count_down_to(self.low) as u64
+    }
+
+    /// The same in memory of just its size. `None`: somebody else looks at it where it is, or writes there yet, or it fills
+    /// most of its chunk.
+    fn packed(&self) -> Option<Self> {
+        if Arc::strong_count(&self.chunk) > 1 {
+            return None;
+        }
+        let chunk = self.chunk.packed(self.blocks_end, self.low)?;
+        let blocks = self.blocks_end - self.chunk.start() as usize;
+        let (blocks_end, low) = (chunk.start() as usize + blocks, chunk.low());
+        Some(Self { chunk: Arc::new(chunk), blocks_end, low })
+    }
+
     /// The memory it is in.
     pub(crate) fn chunk(&self) -> &Arc<Chunk> {
         &self.chunk
@@ -72,7 +92,7 @@ impl Part {
 }
 
 struct Registry {
-    threads: Mutex<Vec<Arc<ThreadBuffer>>>,
+    threads: Mutex<Threads>,
     /// Of the running session; 0 when none runs.
     session: AtomicU64,
     bytes_left: AtomicU64,
@@ -80,10 +100,25 @@ struct Registry {
     is_full: AtomicBool,
 }
 
+#[derive(Default)]
+struct Threads {
+    /// By number, so in the order in which they appeared.
+    alive: BTreeMap<u64, Arc<ThreadBuffer>>,
+    /// What threads left that have ended since somebody last asked, and in which session.
+    ended: Vec<(u64, ThreadRecording)>,
+}
+
+impl Threads {
+    fn take_ended(&mut self, session: u64) -> Vec<ThreadRecording> {
+        self.ended.extract_if(.., |(of, _)| *of == session).map(|(_, recording)| recording).collect()
+    }
+}
+
 /// `shared` comes first: the shim knows a buffer by its address.
 #[repr(C)]
 struct ThreadBuffer {
     shared: UnsafeCell<abi::Thread>,
+    number: u64,
     state: Mutex<ThreadState>,
 }
 
@@ -92,14 +127,13 @@ struct ThreadState {
     identity: ThreadIdentity,
     full: Vec<Part>,
     current: Option<Arc<Chunk>>,
-    has_ended: bool,
 }
 
 // SAFETY: its pointers lead into the chunk in `state`, which any thread may own, see `Chunk`.
 unsafe impl Send for ThreadBuffer {}
 // SAFETY: `state` is behind its lock. `shared` is written by its own thread: whole and with the lock of `state` held by
 // `attach` and `grow`, and its four words that others read by the shim's atomic stores. Others read those words with the
-// same atomics, under the lock, and write it only when the thread has ended, which `has_ended` says under the lock.
+// same atomics, under the lock.
 unsafe impl Sync for ThreadBuffer {}
 
 static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(std::ptr::null_mut());
@@ -112,7 +146,7 @@ fn registry() -> &'static Registry {
     let mut current = REGISTRY.load(Ordering::Acquire);
     if current.is_null() {
         let new = Box::into_raw(Box::new(Registry {
-            threads: Mutex::new(Vec::new()),
+            threads: Mutex::default(),
             session: AtomicU64::new(0),
             bytes_left: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
@@ -145,15 +179,11 @@ pub(crate) fn start(max_bytes: u64) -> u64 {
 pub(crate) fn stop(session: u64) -> Vec<ThreadRecording> {
     let registry = registry();
     registry.session.store(0, Ordering::Release);
-    let threads = lock(&registry.threads).clone();
-    let recordings = threads.iter().filter_map(|thread| thread.take(session)).collect();
-    lock(&registry.threads).retain(|thread| {
-        let mut state = lock(&thread.state);
-        if state.has_ended {
-            thread.leave_chunks(&mut state);
-        }
-        !state.has_ended
-    });
+    // A thread that ends from here on finds its recording taken, or leaves it for the line after.
+    let alive = registry.alive();
+    let mut recordings: Vec<_> = alive.iter().filter_map(|thread| thread.take(session)).collect();
+    recordings.append(&mut lock(&registry.threads).take_ended(session));
+    recordings.sort_by_key(|recording| recording.identity.number);
     recordings
 }
 
@@ -161,36 +191,43 @@ pub(crate) fn stop(session: u64) -> Vec<ThreadRecording> {
 /// told of for the last time.
 pub(crate) fn drain(session: u64) -> Vec<ThreadRecording> {
     let registry = registry();
-    let threads = lock(&registry.threads).clone();
-    let mut recordings = Vec::new();
-    for thread in &threads {
-        let mut state = lock(&thread.state);
-        if state.session != session {
-            continue;
-        }
-        let room: usize = state.full.iter().map(|part| part.chunk.size()).sum();
-        if room > 0 {
-            registry.bytes_left.fetch_add(room as u64, Ordering::Relaxed);
-            registry.is_full.store(false, Ordering::Relaxed);
-        }
-        recordings.push(thread.read(&mut state));
-        if state.has_ended {
-            state.session = 0;
-            thread.leave_chunks(&mut state);
-        }
-    }
-    let ended = |thread: &Arc<ThreadBuffer>| {
-        let state = lock(&thread.state);
-        state.has_ended && state.session == 0
-    };
-    lock(&registry.threads).retain(|thread| !ended(thread));
+    let alive = registry.alive();
+    let mut recordings: Vec<_> = alive.iter().filter_map(|thread| thread.drain(session, registry)).collect();
+    // Those that ended after they were asked are told of now for the second time, with what is new.
+    let ended = lock(&registry.threads).take_ended(session);
+    registry.give_back(ended.iter().map(ThreadRecording::bytes).sum());
+    recordings.extend(ended);
+    recordings.sort_by_key(|recording| recording.identity.number);
     recordings
 }
 
 /// How many slots all threads have written in a session so far.
 pub(crate) fn recorded(session: u64) -> u64 {
-    let threads = lock(&registry().threads).clone();
-    threads.iter().map(|thread| thread.recorded(session)).sum()
+    let registry = registry();
+    let alive: u64 = registry.alive().iter().map(|thread| thread.recorded(session)).sum();
+    let threads = lock(&registry.threads);
+    let ended = threads.ended.iter().filter(|(of, _)| *of == session);
+    alive + ended.flat_map(|(_, recording)| &recording.parts).map(Part::count).sum::<u64>()
+}
+
+impl Registry {
+    fn alive(&self) -> Vec<Arc<ThreadBuffer>> {
+        lock(&self.threads).alive.values().cloned().collect()
+    }
+
+    /// Makes room for others.
+    fn give_back(&self, bytes: u64) {
+        if bytes > 0 {
+            self.bytes_left.fetch_add(bytes, Ordering::Relaxed);
+            self.is_full.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+impl ThreadRecording {
+    fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.chunk.size() as u64).sum()
+    }
 }
 
 /// Called in a forked child, where the locks of the parent may be held for ever: forget everything.
@@ -201,24 +238,32 @@ pub(crate) fn forget_parent() {
 impl ThreadBuffer {
     fn new(torch_thread: u64) -> Self {
         let identity = ThreadIdentity::of_this_thread(torch_thread);
-        let state = ThreadState { session: 0, identity, full: Vec::new(), current: None, has_ended: false };
-        Self { shared: UnsafeCell::new(abi::Thread::EMPTY), state: Mutex::new(state) }
+        let number = identity.number;
+        let state = ThreadState { session: 0, identity, full: Vec::new(), current: None };
+        Self { shared: UnsafeCell::new(abi::Thread::EMPTY), number, state: Mutex::new(state) }
     }
 
-    /// Gives up the chunks of an earlier session and clears everything that points into them.
+    /// Gives up the chunks of an earlier session. Called by the thread that owns the buffer.
     fn leave_chunks(&self, state: &mut ThreadState) {
-        let shared = self.shared.get();
         if let Some(chunk) = state.current.take() {
-            // SAFETY: called by the thread that owns the buffer, which alone writes to `shared`, or when that thread has
-            // ended.
-            chunk.set_low(unsafe { (*shared).records } as usize);
+            // SAFETY: the calling thread alone writes to `shared`.
+            chunk.set_low(unsafe { (*self.shared.get()).records } as usize);
         }
         state.full.clear();
-        // SAFETY: the same, and readers in other threads need the lock of `state`, which the caller holds.
+    }
+
+    /// Makes the buffer, which has no chunks, one of this session. Called by the thread that owns it.
+    fn begin(&self, state: &mut ThreadState, session: u64) {
+        state.session = session;
+        let shared = self.shared.get();
+        // SAFETY: the calling thread alone writes to `shared`, and readers in other threads need the lock of `state`, which
+        // the caller holds.
         unsafe {
             shared.write(abi::Thread::EMPTY);
-            (*shared).session = registry().session.load(Ordering::Relaxed);
+            (*shared).session = session;
         }
+        // Without a chunk every record of this thread is lost, and counted.
+        self.add_chunk(state, 0);
     }
 
     fn take(&self, session: u64) -> Option<ThreadRecording> {
@@ -230,6 +275,39 @@ impl ThreadBuffer {
         let mut recording = self.read(&mut state);
         recording.identity.read_name();
         Some(recording)
+    }
+
+    fn drain(&self, session: u64, registry: &Registry) -> Option<ThreadRecording> {
+        let mut state = lock(&self.state);
+        if state.session != session {
+            return None;
+        }
+        registry.give_back(state.full.iter().map(|part| part.chunk.size() as u64).sum());
+        Some(self.read(&mut state))
+    }
+
+    /// What the calling thread, which ends, leaves behind: packed, for chunks have room for much more than most threads
+    /// record. `None`: nobody asks for it.
+    fn leave(&self, registry: &Registry) -> Option<(u64, ThreadRecording)> {
+        let mut state = lock(&self.state);
+        let session = std::mem::take(&mut state.session);
+        if session == 0 {
+            self.leave_chunks(&mut state);
+            return None;
+        }
+        let mut recording = self.read(&mut state);
+        recording.has_ended = true;
+        recording.identity.name_of_this_thread();
+        state.current = None;
+        if let Some(last) = recording.parts.last_mut() {
+            last.chunk.set_low(last.low);
+            let before = last.chunk.size();
+            if let Some(packed) = last.packed() {
+                *last = packed;
+                registry.give_back((before - last.chunk.size()) as u64);
+            }
+        }
+        Some((session, recording))
     }
 
     /// Takes the full chunks, and the current one as far as it is written.
@@ -248,8 +326,8 @@ impl ThreadBuffer {
         };
         // The thread keeps its share of the last chunk until its next event: it may be writing there now.
         parts.extend(state.current.clone().map(|chunk| Part { chunk, blocks_end, low }));
-        let (identity, has_ended) = (state.identity.clone(), state.has_ended);
-        ThreadRecording { identity, parts, dropped, inputs_dropped, has_ended }
+        let identity = state.identity.clone();
+        ThreadRecording { identity, parts, dropped, inputs_dropped, has_ended: false }
     }
 
     fn recorded(&self, session: u64) -> u64 {
@@ -261,9 +339,8 @@ impl ThreadBuffer {
         // run under the lock held here.
         let low =
             unsafe { AtomicPtr::from_ptr(&raw mut (*self.shared.get()).records) }.load(Ordering::Acquire);
-        let full = state.full.iter().map(|part| part.chunk.count_down_to(part.low));
-        let current = state.current.iter().map(|chunk| chunk.count_down_to(low as usize));
-        full.chain(current).sum::<usize>() as u64
+        let current = state.current.iter().map(|chunk| chunk.count_down_to(low as usize) as u64);
+        state.full.iter().map(Part::count).chain(current).sum()
     }
 
     /// Gives the calling thread, whose buffer this is, a new chunk.
@@ -314,7 +391,7 @@ extern "C" fn attach(session: u64, torch_thread: u64) -> *mut abi::Thread {
             Some((of, buffer)) if std::ptr::eq(*of, registry) => buffer.clone(),
             _ => {
                 let buffer = Arc::new(ThreadBuffer::new(torch_thread));
-                lock(&registry.threads).push(buffer.clone());
+                lock(&registry.threads).alive.insert(buffer.number, buffer.clone());
                 // What a forked child inherited is left alone, not freed: its locks may be held.
                 std::mem::forget(mine.replace((registry, buffer.clone())));
                 buffer
@@ -329,9 +406,7 @@ extern "C" fn attach(session: u64, torch_thread: u64) -> *mut abi::Thread {
     }
     if state.session != session {
         buffer.leave_chunks(&mut state);
-        state.session = session;
-        // Without a chunk every record of this thread is lost, and counted.
-        buffer.add_chunk(&mut state, 0);
+        buffer.begin(&mut state, session);
     }
     // The address of the whole buffer, not of its first field only: `grow` needs the rest.
     Arc::as_ptr(&buffer).cast_mut().cast()
@@ -353,22 +428,17 @@ extern "C" fn grow(thread: *mut abi::Thread, room: u64) -> i32 {
 
 extern "C" fn detach(thread: *mut abi::Thread) {
     let registry = registry();
-    // A buffer that this registry does not know is a forked child's inheritance.
+    // SAFETY: `attach` made this pointer from that of a whole `ThreadBuffer`, which the registry keeps alive until here, or
+    // a forked child inherited it with all its memory.
+    let number = unsafe { (*thread.cast::<ThreadBuffer>()).number };
+    // Held to the end: whoever stops the session finds the thread alive or what it left.
     let mut threads = lock(&registry.threads);
-    let Some(index) = threads.iter().position(|buffer| std::ptr::eq(buffer.shared.get(), thread)) else {
-        return;
-    };
-    let buffer = threads[index].clone();
-    let mut state = lock(&buffer.state);
-    if state.session == 0 || state.session != registry.session.load(Ordering::Acquire) {
-        threads.remove(index);
-        drop(threads);
-        buffer.leave_chunks(&mut state);
-        return;
+    // A buffer that this registry does not know is a forked child's inheritance.
+    if let Some(buffer) = threads.alive.remove(&number)
+        && let Some(left) = buffer.leave(registry)
+    {
+        threads.ended.push(left);
     }
-    // Its recording is still wanted: the last chance to ask for its name.
-    state.has_ended = true;
-    state.identity.read_name();
 }
 
 impl ThreadIdentity {
@@ -378,8 +448,18 @@ impl ThreadIdentity {
         let number = NEXT_THREAD.fetch_add(1, Ordering::Relaxed);
         let name = String::new();
         let mut identity = Self { number, os_thread: os_thread.into(), posix_thread, torch_thread, name };
-        identity.read_name();
+        identity.name_of_this_thread();
         identity
+    }
+
+    /// Asks for the name of the calling thread, without a descriptor.
+    fn name_of_this_thread(&mut self) {
+        let mut name = [0_u8; 16];
+        // SAFETY: the system writes at most 16 bytes, of which the last is 0.
+        if unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) } == 0 {
+            let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+            self.name = String::from_utf8_lossy(name).into_owned();
+        }
     }
 
     /// Reads the name that the thread has now; one that is gone keeps the last.

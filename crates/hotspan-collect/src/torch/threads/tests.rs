@@ -66,7 +66,8 @@ fn records_of_all_threads_arrive_in_order() {
         let (block, rest) = Block::read(recording.parts[0].blocks()).unwrap();
         assert!(matches!(block, Block::Name(b"aten::ab", b"")) && rest.is_empty());
     }
-    assert!(lock(&registry().threads).is_empty(), "threads that ended are forgotten");
+    assert!(lock(&registry().threads).alive.is_empty(), "threads that ended are forgotten");
+    assert!(lock(&registry().threads).ended.is_empty(), "and what they left is taken");
 }
 
 #[test]
@@ -163,5 +164,71 @@ fn stopping_while_threads_write_loses_nothing_published() {
         let read = recordings.first().map(starts).unwrap_or_default();
         assert!(read.len() as u64 <= written + 1, "{} of {written}", read.len());
         assert_eq!(read, (1..=read.len() as u64).collect::<Vec<_>>());
+    }
+}
+
+/// Runs a thread that records a few operators and ends.
+fn short_thread(session: u64) {
+    let thread = std::thread::spawn(move || {
+        let thread = attach(session, 1);
+        let written = (1..=10).filter(|&time| !thread.is_null() && write(thread, time, time)).count();
+        if !thread.is_null() {
+            detach(thread);
+        }
+        written
+    });
+    assert_eq!(thread.join().unwrap(), 10);
+}
+
+#[test]
+fn threads_without_number_fit_where_few_are_alive() {
+    let _one = lock(&ONE_SESSION);
+    let session = start(64 * FIRST_CHUNK as u64);
+    // Nobody asks meanwhile: packed, all of them take less than the first chunks of a few.
+    (0..1_000).for_each(|_| short_thread(session));
+    assert_eq!(recorded(session), 10_000);
+    // And where somebody asks now and then, there is room for ever.
+    let mut drained = 0;
+    for _ in 0..20 {
+        (0..200).for_each(|_| short_thread(session));
+        let recordings = drain(session);
+        drained += recordings.iter().map(|recording| starts(recording).len()).sum::<usize>();
+        assert!(recordings.iter().all(|recording| recording.has_ended && recording.dropped == 0));
+    }
+    assert_eq!(drained, 10_000 + 20 * 200 * 10);
+    assert!(stop(session).is_empty());
+}
+
+#[test]
+fn a_thread_that_ends_while_the_session_stops_loses_nothing() {
+    let _one = lock(&ONE_SESSION);
+    for round in 0..300 {
+        let session = start(u64::MAX);
+        let workers: Vec<_> = (0..4)
+            .map(|_| {
+                let (ready, is_ready) = std::sync::mpsc::channel();
+                let worker = std::thread::spawn(move || {
+                    let thread = attach(session, 1);
+                    assert!((1..=100).all(|time| write(thread, time, time)));
+                    ready.send(()).unwrap();
+                    (0..round).for_each(|_| std::hint::spin_loop());
+                    detach(thread);
+                });
+                is_ready.recv().unwrap();
+                worker
+            })
+            .collect();
+        if round % 3 == 0 {
+            drain(session);
+        }
+        let recordings = stop(session);
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        let read: Vec<usize> = recordings.iter().map(|recording| starts(recording).len()).collect();
+        if round % 3 == 0 {
+            // A thread that ended before was told of by `drain` for the last time.
+            assert!(read.iter().all(|&count| count == 100), "{read:?}");
+        } else {
+            assert_eq!(read, [100; 4]);
+        }
     }
 }
