@@ -101,6 +101,10 @@ real: $(STAMPS)/tools
 test-real: dev $(STAMPS)/torch $(STAMPS)/tests real ## Try the programs of well-known libraries alone
 	$(BIN)/python -m pytest python/tests/test_real_programs.py python/tests/test_real_servers.py
 
+.PHONY: stress
+stress: dev $(STAMPS)/torch $(STAMPS)/tests ## Fork two thousand times while threads are born, recorded in each way
+	HOTSPAN_FORKS=2000 $(BIN)/python -m pytest -q python/tests/test_fork_stress.py
+
 .PHONY: bench
 bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; writes bench/RESULTS.md
 	$(BIN)/python bench/run.py

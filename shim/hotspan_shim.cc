@@ -57,8 +57,6 @@ __attribute__((noinline)) uint32_t inputs_of(HotspanThread *thread, const at::Re
   return 0;
 }
 
-at::CallbackHandle plain_handle = at::INVALID_CALLBACK_HANDLE;
-at::CallbackHandle inputs_handle = at::INVALID_CALLBACK_HANDLE;
 thread_local char last_error[256];
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn) noexcept {
@@ -95,6 +93,35 @@ void on_end(const at::RecordFunction &fn, at::ObserverContext *context) noexcept
   // From here on the record may be gone.
   __atomic_store_n(&record->end, now, __ATOMIC_RELEASE);
 }
+
+// One of our callbacks in torch's list. Registered once and then switched on and off: torch allows that at any time, but not
+// removal. Each change takes the lock of the list, which a forked child may have inherited held, by a thread that it does not
+// have. Whether our callback is on is known without it.
+struct Callback {
+  at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
+  bool is_on = false;
+
+  void switch_on(bool with_inputs) {
+    if (is_on) return;
+    if (handle == at::INVALID_CALLBACK_HANDLE) {
+      handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end).needsInputs(with_inputs));
+    } else {
+      at::reenableCallback(handle);
+    }
+    is_on = true;
+  }
+
+  void switch_off() {
+    if (!is_on) return;
+    at::disableCallback(handle);
+    is_on = false;
+  }
+};
+
+Callback plain_callback;
+Callback inputs_callback;
+// Whether the locks of torch's that recording needs were free in this process once.
+std::atomic<bool> torch_is_free{false};
 
 // The profiler of all threads, if there is one: likewise.
 template <typename State>
@@ -137,6 +164,10 @@ int32_t hotspan_shim_check(void) {
   const int32_t result = guarded([&] {
     // Another profiler's recording is not the place for a range of ours.
     if (!torch_profiler_is_active()) is_right = torch_is_as_declared();
+    // A new thread has no copy of torch's list of callbacks, and takes its lock to get one.
+    (void)at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION);
+    listen_to_registrations();
+    torch_is_free.store(true, std::memory_order_release);
   });
   if (is_right) return result;
   strncpy(last_error, "its libraries are not those of the headers beside them", sizeof last_error - 1);
@@ -144,6 +175,9 @@ int32_t hotspan_shim_check(void) {
 }
 
 int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint32_t flags) {
+  const bool inputs = (flags & HOTSPAN_FLAG_INPUTS) != 0;
+  Callback &callback = inputs ? inputs_callback : plain_callback;
+  if (!callback.is_on && !torch_is_free.load(std::memory_order_acquire)) return HOTSPAN_CHECK_FIRST;
   bool taken = false;
   const int32_t result = guarded([&] {
     taken = torch_profiler_is_active();
@@ -157,15 +191,7 @@ int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint
     set(with_ticks, HOTSPAN_FLAG_TICKS);
     set(with_memory, HOTSPAN_FLAG_MEMORY);
     running_session.store(session, std::memory_order_release);
-    listen_to_registrations();
-    // Callbacks are registered once and switched on and off: torch allows that at any time, but not removal.
-    const bool inputs = is_on(with_inputs);
-    at::CallbackHandle &handle = inputs ? inputs_handle : plain_handle;
-    if (handle == at::INVALID_CALLBACK_HANDLE) {
-      handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end).needsInputs(inputs));
-    } else {
-      at::reenableCallback(handle);
-    }
+    callback.switch_on(inputs);
     if ((flags & (HOTSPAN_FLAG_MEMORY | HOTSPAN_FLAG_RANGES)) != 0) listen_to_allocators();
   });
   if (result != HOTSPAN_OK) running_session.store(0);
@@ -187,14 +213,23 @@ int32_t hotspan_shim_end(void) {
   with_memory.store(false, std::memory_order_relaxed);
   with_ranges.store(false, std::memory_order_relaxed);
   return guarded([] {
-    for (const at::CallbackHandle handle : {plain_handle, inputs_handle}) {
-      if (handle != at::INVALID_CALLBACK_HANDLE) at::disableCallback(handle);
+    // Otherwise they stay on, and find that nothing is to be recorded.
+    if (torch_is_free.load(std::memory_order_acquire)) {
+      plain_callback.switch_off();
+      inputs_callback.switch_off();
     }
     stop_listening();
   });
 }
 
+void hotspan_shim_before_fork(void) {
+  if (!torch_is_free.load(std::memory_order_acquire)) return;
+  // Brings the thread's copy of the list of callbacks up to date: whoever finds it old takes the lock.
+  guarded([] { (void)at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION); });
+}
+
 void hotspan_shim_forked(void) {
+  torch_is_free.store(false, std::memory_order_relaxed);
   running_session.store(0, std::memory_order_relaxed);
   with_memory.store(false, std::memory_order_relaxed);
   with_ranges.store(false, std::memory_order_relaxed);

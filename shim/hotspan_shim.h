@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a struct or a function of this file changes. */
-#define HOTSPAN_ABI 3
+#define HOTSPAN_ABI 4
 
 /* Values of `kind` beside those of at::RecordScope (0 to 9). */
 #define HOTSPAN_KIND_ASYNC 0x40 /* added to the scope of a range that ended as an asynchronous one */
@@ -140,23 +140,31 @@ typedef struct HotspanSink {
 enum {
   HOTSPAN_OK = 0,
   HOTSPAN_TORCH_PROFILER_ACTIVE = 1,
-  HOTSPAN_FAILED = 2 /* hotspan_shim_error says why */
+  HOTSPAN_FAILED = 2, /* hotspan_shim_error says why */
+  HOTSPAN_CHECK_FIRST = 3 /* torch's list of callbacks may be locked for ever: hotspan_shim_check finds out */
 };
 
 #pragma GCC visibility push(default)
 
 uint32_t hotspan_shim_abi(void);
 /* Runs one range on this thread and looks at what torch says of it, before anything else is called. Fails where torch's
- * libraries are not those of the headers that this was compiled with. */
+ * libraries are not those of the headers that this was compiled with.
+ *
+ * Takes all locks of torch's that recording needs. In a forked child another thread may have held one of them when the
+ * process was forked, and then this never returns: call it on a new thread that nobody needs. */
 int32_t hotspan_shim_check(void);
-/* Begins to record. `session` is not 0 and new. The sink must live as long as the process. */
+/* Begins to record. `session` is not 0 and new. The sink must live as long as the process. Takes no lock of torch's unless
+ * hotspan_shim_check has returned in this process. */
 int32_t hotspan_shim_begin(const HotspanSink *sink, uint64_t session, uint32_t flags);
 /* Stops (0) or resumes (the number of the running session) without ending anything. */
 void hotspan_shim_gate(uint64_t session);
 /* Stops recording memory only, and leaves the slot to torch.profiler, which refuses to start while it is taken. */
 int32_t hotspan_shim_release_memory(void);
-/* Ends recording. Operators that still run write their end into their records when they end. */
+/* Ends recording. Operators that still run write their end into their records when they end. Takes no lock of torch's
+ * either, unless it was checked. */
 int32_t hotspan_shim_end(void);
+/* To be called on a thread that is about to fork: its first operator in the child takes no lock of torch's then. */
+void hotspan_shim_before_fork(void);
 /* To be called in a forked child: nothing is recorded there until the next begin. Takes no lock. */
 void hotspan_shim_forked(void);
 /* torch's name of a dtype, as it is printed in traces. */

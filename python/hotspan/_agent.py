@@ -44,7 +44,10 @@ OPERATORS = "hotspan.operators"
 
 
 def begin(began: int) -> None:
-    """Begin to record this process, when ``hotspan run`` asked for it; the interpreter came to us at that moment."""
+    """Begin to record this process, when ``hotspan run`` asked for it; the interpreter came to us at that moment.
+
+    The moment is one of the monotonic clock: wall time may be set while a program runs.
+    """
     text = os.environ.get(VARIABLE)
     if not text:
         return
@@ -74,11 +77,15 @@ def finish() -> None:
         if not _knows_torch and _options.get("operators", True) and loaded_torch() is not None:
             reason = "torch is loaded, but its import was not noticed"
             agent.set_metadata(OPERATORS, {"recorded": False, "reason": reason})
-        if _functions is not None:
-            _functions.finish(agent)
-        if _torch is not None:
-            _torch.finish()
-        agent.finish()
+        try:
+            if _functions is not None:
+                _functions.finish(agent)
+            if _torch is not None:
+                _torch.finish()
+        except Exception as error:
+            # The program may have changed torch since, or taken it apart.
+            print(f"hotspan: not all of torch is recorded: {type(error).__name__}: {error}", file=sys.stderr)
+        agent.finish(_options.get("launcher"))
 
 
 def flush() -> None:
@@ -130,7 +137,9 @@ def take_back(borrower: str, meanwhile: _core.Trace | None) -> None:
 def _start(began: int) -> None:
     global _agent, _torch, _functions, _knows_torch
     get = _options.get
-    _agent = _core.Agent.start(_options["spool"], get("since"), get("until"), get("budget"))
+    _agent = _core.Agent.start(
+        _options["spool"], get("since"), get("until"), get("budget"), get("wall_offset")
+    )
     _torch = _functions = None
     _knows_torch = False
     _borrowers.clear()
@@ -177,7 +186,7 @@ def _begin_in_child() -> None:
         if _functions is not None:
             _functions.forget()
         try:
-            _start(time.time_ns())
+            _start(time.monotonic_ns())
         except Exception as error:
             print(f"hotspan: this process is not recorded: {error}", file=sys.stderr)
 
@@ -185,7 +194,7 @@ def _begin_in_child() -> None:
 def _begin_again() -> None:
     """Go on to record a process that did not become another program after all."""
     try:
-        _start(time.time_ns())
+        _start(time.monotonic_ns())
     except Exception as error:
         print(f"hotspan: this process is not recorded any more: {error}", file=sys.stderr)
 
@@ -233,7 +242,10 @@ def _record_torch(torch: ModuleType, *, is_late: bool = False) -> None:
     _watcher.forget("torch")
     try:
         _torch = Torch(_agent, torch, _options, is_late)
-    except Exception as error:
-        # This may be a torch that we do not know; the program's import succeeds all the same.
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # This may be a torch that we do not know, or a stub that raises what it likes when it is looked at: the
+        # program's import succeeds all the same.
         _agent.set_metadata(OPERATORS, {"recorded": False, "reason": f"{type(error).__name__}: {error}"})
         print(f"hotspan: torch operators are not recorded: {error}", file=sys.stderr)

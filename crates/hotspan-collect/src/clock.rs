@@ -79,10 +79,39 @@ fn system_nanos(clock: libc::clockid_t) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
+/// Wall time less monotonic time, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct WallOffset(pub i64);
+
+/// What all processes of a run have agreed on. Wall time may be set while a program runs; monotonic time is the same in all
+/// processes of a machine and never jumps.
+static AGREED: OnceLock<WallOffset> = OnceLock::new();
+
+impl WallOffset {
+    /// The one that was agreed on, or that of this moment.
+    #[must_use]
+    pub fn now() -> Self {
+        let measure = || Self(system_nanos(libc::CLOCK_REALTIME) - system_nanos(libc::CLOCK_MONOTONIC));
+        AGREED.get().copied().unwrap_or_else(measure)
+    }
+
+    /// Makes it that of this process, for good; the first one counts.
+    pub fn agree(self) {
+        let _ = AGREED.set(self);
+    }
+}
+
 /// Wall time now.
 #[must_use]
 pub fn unix_now() -> UnixNanos {
-    UnixNanos(system_nanos(libc::CLOCK_REALTIME))
+    unix_at(system_nanos(libc::CLOCK_MONOTONIC))
+}
+
+/// Wall time at a moment of the monotonic clock, in nanoseconds.
+#[must_use]
+pub fn unix_at(monotonic: i64) -> UnixNanos {
+    UnixNanos(monotonic.saturating_add(WallOffset::now().0))
 }
 
 /// Processor time of the calling thread so far.
@@ -107,7 +136,9 @@ impl Pair {
             let before = now();
             let monotonic = system_nanos(libc::CLOCK_MONOTONIC);
             let after = now();
-            let offset = system_nanos(libc::CLOCK_REALTIME) - monotonic;
+            let offset = AGREED
+                .get()
+                .map_or_else(|| system_nanos(libc::CLOCK_REALTIME) - monotonic, |agreed| agreed.0);
             let width = after.0.wrapping_sub(before.0);
             (width, Self { ticks: Ticks(before.0.wrapping_add(width / 2)), monotonic, offset })
         };

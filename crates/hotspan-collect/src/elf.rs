@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use object::LittleEndian;
+use object::ReadRef;
 use object::elf::{
     ET_EXEC, FileHeader64, PF_X, PT_LOAD, ProgramHeader64, SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, STT_FUNC,
     STT_GNU_IFUNC, STT_NOTYPE,
@@ -14,10 +15,10 @@ type Header = FileHeader64<LittleEndian>;
 
 /// The parts of a 64-bit little-endian ELF file.
 #[derive(Debug)]
-pub(crate) struct Elf<'a> {
-    bytes: &'a [u8],
+pub(crate) struct Elf<'a, F: ReadRef<'a>> {
+    file: F,
     is_relocated: bool,
-    sections: SectionTable<'a, Header>,
+    sections: SectionTable<'a, Header, F>,
     segments: &'a [ProgramHeader64<LittleEndian>],
 }
 
@@ -33,21 +34,21 @@ pub(crate) struct Section {
 pub(crate) struct Function {
     pub(crate) start: u64,
     pub(crate) size: u64,
-    pub(crate) name: usize,
+    pub(crate) name: u64,
 }
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-impl<'a> Elf<'a> {
+impl<'a, F: ReadRef<'a>> Elf<'a, F> {
     /// Reads the headers; `None` when it is not such a file. Damaged tables are taken for missing ones.
-    pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let header = Header::parse(bytes).ok()?;
+    pub(crate) fn parse(file: F) -> Option<Self> {
+        let header = Header::parse(file).ok()?;
         header.endian().ok()?;
         Some(Self {
-            bytes,
+            file,
             is_relocated: header.e_type(ENDIAN) != ET_EXEC,
-            sections: header.sections(ENDIAN, bytes).unwrap_or_default(),
-            segments: header.program_headers(ENDIAN, bytes).unwrap_or_default(),
+            sections: header.sections(ENDIAN, file).unwrap_or_default(),
+            segments: header.program_headers(ENDIAN, file).unwrap_or_default(),
         })
     }
 
@@ -57,7 +58,9 @@ impl<'a> Elf<'a> {
         let (offset, size) = section.file_range(ENDIAN)?;
         let start = usize::try_from(offset).ok()?;
         let file = start..start.checked_add(usize::try_from(size).ok()?)?;
-        self.bytes.get(file.clone())?;
+        if file.end as u64 > self.file.len().ok()? {
+            return None;
+        }
         let address = section.sh_addr(ENDIAN);
         Some(Section { address: address..address.checked_add(size)?, file })
     }
@@ -75,8 +78,8 @@ impl<'a> Elf<'a> {
     }
 
     /// The full table of symbols where there is one, and of the exported ones otherwise.
-    fn symbols(&self) -> SymbolTable<'a, Header> {
-        let of = |kind| self.sections.symbols(ENDIAN, self.bytes, kind).unwrap_or_default();
+    fn symbols(&self) -> SymbolTable<'a, Header, F> {
+        let of = |kind| self.sections.symbols(ENDIAN, self.file, kind).unwrap_or_default();
         let full = of(SHT_SYMTAB);
         if full.is_empty() { of(SHT_DYNSYM) } else { full }
     }
@@ -90,9 +93,10 @@ impl<'a> Elf<'a> {
     pub(crate) fn functions(&self) -> Vec<Function> {
         let symbols = self.symbols();
         let names = self.sections.section(symbols.string_section()).ok();
-        let Some((names, _)) = names.and_then(|section| section.file_range(ENDIAN)) else {
+        let Some((names, size)) = names.and_then(|section| section.file_range(ENDIAN)) else {
             return Vec::new();
         };
+        let texts = self.file.read_bytes_at(names, size).unwrap_or_default();
         let mut functions: Vec<Function> = symbols
             .iter()
             .filter(|symbol| {
@@ -102,8 +106,8 @@ impl<'a> Elf<'a> {
                     && symbol.st_value(ENDIAN) != 0
             })
             .filter_map(|symbol| {
-                let name = names.checked_add(symbol.st_name(ENDIAN).into())?.try_into().ok()?;
-                let is_named = self.bytes.get::<usize>(name).is_some_and(|&first| first != 0);
+                let name = names.checked_add(symbol.st_name(ENDIAN).into())?;
+                let is_named = texts.get(symbol.st_name(ENDIAN) as usize).is_some_and(|&first| first != 0);
                 let (start, size) = (symbol.st_value(ENDIAN), symbol.st_size(ENDIAN));
                 is_named.then_some(Function { start, size, name })
             })
@@ -123,7 +127,7 @@ impl<'a> Elf<'a> {
         let bias = if self.is_relocated { base.wrapping_sub(first) } else { 0 };
         let mut found = [None; N];
         for kind in [SHT_DYNSYM, SHT_SYMTAB] {
-            let table = self.sections.symbols(ENDIAN, self.bytes, kind).unwrap_or_default();
+            let table = self.sections.symbols(ENDIAN, self.file, kind).unwrap_or_default();
             // Undefined symbols belong to another file.
             for symbol in table.iter().filter(|symbol| !symbol.is_undefined(ENDIAN)) {
                 let Ok(name) = table.symbol_name(ENDIAN, symbol) else { continue };
@@ -140,9 +144,8 @@ impl<'a> Elf<'a> {
 }
 
 /// The text that begins at an offset and ends with a zero.
-pub(crate) fn text(bytes: &[u8], offset: usize) -> Option<&[u8]> {
-    let rest = bytes.get(offset..)?;
-    rest.split(|&byte| byte == 0).next()
+pub(crate) fn text<'a>(file: impl ReadRef<'a>, offset: u64) -> Option<&'a [u8]> {
+    file.read_bytes_at_until(offset..file.len().ok()?, 0).ok()
 }
 
 #[cfg(test)]
@@ -157,10 +160,10 @@ mod tests {
     #[test]
     fn reads_this_program() {
         let bytes = std::fs::read("/proc/self/exe").unwrap();
-        let elf = Elf::parse(&bytes).unwrap();
+        let elf = Elf::parse(&*bytes).unwrap();
         assert!(!elf.section(".eh_frame").unwrap().file.is_empty());
         assert!(elf.section(".nothing").is_none());
-        let named = |function: &Function| text(&bytes, function.name) == Some(b"main");
+        let named = |function: &Function| text(&*bytes, function.name) == Some(b"main");
         let main = elf.functions().into_iter().find(named).unwrap();
         assert!(main.size > 0);
     }
@@ -172,7 +175,7 @@ mod tests {
         let mut damaged = bytes[..4096].to_vec();
         for index in 32..64 {
             damaged[index] ^= 0xff;
-            if let Some(elf) = Elf::parse(&damaged) {
+            if let Some(elf) = Elf::parse(&*damaged) {
                 elf.functions();
                 assert!(elf.section(".text").is_none());
             }
@@ -207,8 +210,8 @@ mod tests {
     fn finds_symbols_in_memory() {
         let MappedRange { range, path, .. } = mapped("/libc.so");
         let content = std::fs::read(path).unwrap();
-        let found = Elf::parse(&content).unwrap().symbols_at(range.start, ["getpid", "no_such_function"]);
+        let found = Elf::parse(&*content).unwrap().symbols_at(range.start, ["getpid", "no_such_function"]);
         assert_eq!(found, [Some(libc::getpid as *const () as u64), None]);
-        assert!(Elf::parse(b"no library").is_none());
+        assert!(Elf::parse(&b"no library"[..]).is_none());
     }
 }

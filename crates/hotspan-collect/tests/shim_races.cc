@@ -78,6 +78,10 @@ uint64_t read_all(uint64_t session) {
 } // namespace
 
 int main() {
+  if (hotspan_shim_check() != HOTSPAN_OK) {
+    std::fprintf(stderr, "%s\n", hotspan_shim_error());
+    return 1;
+  }
   std::atomic<bool> is_over{false};
   std::vector<std::thread> threads;
   for (int index = 0; index < 3; ++index) {

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use hotspan_collect::agent::{self, Agent, Device, Operators, Plan, Samples, Source};
 use hotspan_collect::calls::{self, Tracer};
-use hotspan_collect::clock::UnixNanos;
+use hotspan_collect::clock::{self, UnixNanos, WallOffset};
 use hotspan_collect::native::{self, Rate};
-use hotspan_collect::torch::{Options, Session, Shim};
+use hotspan_collect::process_tree::ProcessNumber;
+use hotspan_collect::torch::{Options, Session, Shim, look_for_torch};
 use hotspan_store::file::FileError;
 use hotspan_store::{Trace, TraceBuilder};
 use pyo3::prelude::*;
@@ -115,16 +116,21 @@ impl PyAgent {
 #[pymethods]
 impl PyAgent {
     /// Begins to record this process into a new file of a folder, between two moments (Unix nanoseconds), for at most a
-    /// share of the program's time.
+    /// share of the program's time. All processes of a run have the same difference between wall and monotonic time.
     #[staticmethod]
-    #[pyo3(signature = (folder, since=None, until=None, budget=None))]
+    #[pyo3(signature = (folder, since=None, until=None, budget=None, wall_offset=None))]
     fn start(
         py: Python<'_>,
         folder: PathBuf,
         since: Option<i64>,
         until: Option<i64>,
         budget: Option<f64>,
+        wall_offset: Option<i64>,
     ) -> PyResult<Self> {
+        if let Some(offset) = wall_offset {
+            WallOffset(offset).agree();
+        }
+        look_for_torch();
         forks::guard(py)?;
         let plan = Plan { from: since.map(UnixNanos), until: until.map(UnixNanos), budget };
         let agent = py
@@ -149,10 +155,10 @@ impl PyAgent {
         Ok(())
     }
 
-    /// Says that the program gets its turn; the interpreter came to us at that moment (Unix nanoseconds).
+    /// Says that the program gets its turn; the interpreter came to us at that moment (nanoseconds of the monotonic clock).
     fn is_ready(&self, began: i64) {
         if let Some(agent) = &*lock(&self.agent) {
-            agent.is_ready(UnixNanos(began));
+            agent.is_ready(clock::unix_at(began));
         }
     }
 
@@ -261,6 +267,12 @@ impl PyAgent {
     /// Samples all threads, and watches the garbage collector.
     fn record_samples(&self, py: Python<'_>, rate: u32, native: bool) -> PyResult<()> {
         signals::guard(py)?;
+        // Unwind tables of libraries take tens of megabytes of it.
+        let is_limited = native::address_space_is_limited();
+        if native && is_limited {
+            agent::say("the program's address space is limited (ulimit -v): native frames are not recorded");
+        }
+        let native = native && !is_limited;
         let start = || {
             let rate = Rate::new(rate)?;
             Samples::start(native::Options { rate, native, waiting: true, names_later: true })
@@ -278,14 +290,18 @@ impl PyAgent {
         py.detach(|| flusher.flush(LONGEST_FLUSH))
     }
 
-    /// Ends the recording. What could not be written is said on stderr: the program has ended or goes on.
-    fn finish(&self, py: Python<'_>) {
+    /// Ends the recording. What could not be written is said on stderr: the program has ended or goes on. `launcher` is the
+    /// process that wants it.
+    #[pyo3(signature = (launcher=None))]
+    fn finish(&self, py: Python<'_>, launcher: Option<u32>) {
         self.unwatch(py);
         let Some(agent) = lock(&self.agent).take() else { return };
         match py.detach(|| agent.finish()) {
             Ok(()) => {}
             // The program has ended long before this process, and its recording has been put away.
-            Err(FileError::Write { error }) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(FileError::Write { error })
+                if error.kind() == io::ErrorKind::NotFound
+                    && launcher.is_some_and(|launcher| !ProcessNumber(launcher).is_alive()) => {}
             Err(error) => agent::say(&format!("the recording is not complete: {error}")),
         }
     }

@@ -12,7 +12,7 @@ import time
 from _frozen_importlib import ModuleSpec, module_from_spec
 from _frozen_importlib_external import PathFinder, SourceFileLoader
 
-_began = time.time_ns()
+_began = time.monotonic_ns()
 _folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 (pathlib would cost the program's start)
 
 

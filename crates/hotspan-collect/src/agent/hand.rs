@@ -3,6 +3,7 @@
 //! Python counts the threads of the process when it forks, and warns about more than one (3.12): ours are not the program's.
 //! Besides, a child finds no lock of ours held by a thread that it does not have.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -57,16 +58,8 @@ impl Hand {
     /// Starts the thread.
     pub(super) fn start(shared: &Arc<Shared>, work: Work) -> std::io::Result<Self> {
         let shared = Arc::clone(shared);
-        let thread = own_threads::spawn("hotspan", move || {
-            let ended = shared.record(work);
-            if !matches!(ended, Ok(Some(_))) {
-                shared.is_over();
-            }
-            if ended.is_err() {
-                shared.give_up();
-            }
-            (own_threads::number(), ended)
-        })?;
+        let thread =
+            own_threads::spawn("hotspan", move || (own_threads::number(), shared.record_or_end(work)))?;
         Ok(Self::Runs(thread))
     }
 
@@ -81,8 +74,8 @@ impl Hand {
                     Err(error) => Self::Done(Err(error)),
                 }
             }
-            // A panic in a source.
-            Err(_) => Self::Done(Ok(())),
+            // It catches panics, so this is none of those.
+            Err(_) => Self::Done(Err(std::io::Error::other("its thread ended").into())),
         }
     }
 
@@ -97,14 +90,26 @@ impl Hand {
             other => other,
         };
         match left {
-            Self::Rests(work) => {
-                let written = shared.record(*work).map(drop);
-                shared.is_over();
-                written
-            }
+            Self::Rests(work) => shared.record_or_end(*work).map(drop),
             Self::Done(result) => result,
             Self::Runs(_) => Ok(()),
         }
+    }
+}
+
+impl Shared {
+    /// Records until the end or a pause. However it ends, nobody waits for what will not come.
+    fn record_or_end(&self, work: Work) -> Ended {
+        // What a panic leaves half-done is not used again: sources end with it, and the file is what was written before.
+        let ended = catch_unwind(AssertUnwindSafe(|| self.record(work))).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+            Err(std::io::Error::other(format!("a fault of hotspan's own ({text})")).into())
+        });
+        if !matches!(ended, Ok(Some(_))) {
+            self.is_over();
+        }
+        ended
     }
 }
 
@@ -143,8 +148,12 @@ impl Agent {
             other => other,
         };
         *hand = match hand.take() {
-            // Without a thread, the file ends here.
-            Hand::Rests(work) => Hand::start(&self.shared, *work).unwrap_or(Hand::Done(Ok(()))),
+            Hand::Rests(work) => Hand::start(&self.shared, *work).unwrap_or_else(|error| {
+                // Without a thread, the file ends here, and all sources do.
+                self.shared.is_over();
+                lock(&self.shared.state).sources.clear();
+                Hand::Done(Err(error.into()))
+            }),
             other => other,
         };
     }

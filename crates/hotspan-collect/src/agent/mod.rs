@@ -199,9 +199,14 @@ impl Agent {
         &self.path
     }
 
-    /// Adds a source that records already.
+    /// Adds a source that records already. When nothing will be written any more, it ends.
     pub fn add(&self, source: Box<dyn Source>) {
         let mut state = lock(&self.shared.state);
+        if state.is_over {
+            drop(state);
+            source.finish(&mut TraceBuilder::new());
+            return;
+        }
         state.sources.push((source, Turn::ON));
         state.hurry = true;
         self.shared.wake.notify_all();
@@ -351,8 +356,9 @@ impl Shared {
             sources.append(&mut state.sources);
             state.sources = sources;
             drop(state);
-            if writes {
-                spool.append(&mut builder)?;
+            if writes && let Err(error) = spool.append(&mut builder) {
+                self.give_up(&mut builder);
+                return Err(error);
             }
             if flush {
                 self.last_signal.is_written(signal);
@@ -369,12 +375,12 @@ impl Shared {
         self.flushed.notify_all();
     }
 
-    /// Nothing can be written any more: collectors end, so that they cost the program nothing.
-    fn give_up(&self) {
+    /// Nothing can be written any more: collectors end, so that they cost the program nothing. They have numbers of rows and
+    /// texts of their builder.
+    fn give_up(&self, builder: &mut TraceBuilder) {
+        self.is_over();
         let sources = std::mem::take(&mut lock(&self.state).sources);
-        let mut nowhere = TraceBuilder::new();
-        nowhere.clock.base_unix = Some(0);
-        sources.into_iter().for_each(|(source, _)| source.finish(&mut nowhere));
+        sources.into_iter().for_each(|(source, _)| source.finish(builder));
     }
 }
 

@@ -29,6 +29,8 @@ struct State {
     calls: SpanTable,
     is_in_range: bool,
     is_time: bool,
+    /// Nobody takes what a session records any more.
+    is_over: bool,
     /// Operators are recorded in one of so many rounds.
     every: u32,
     round: u32,
@@ -62,6 +64,7 @@ impl Operators {
             calls: SpanTable::default(),
             is_in_range: true,
             is_time: true,
+            is_over: false,
             every: 1,
             round: 0,
         };
@@ -77,9 +80,12 @@ impl Operators {
         self.with(|state| state.stream.pause());
     }
 
-    /// Goes on with a new session.
+    /// Goes on with a new session, unless the recording has ended.
     pub fn resume(&self, session: Session) {
         self.with(|state| {
+            if state.is_over {
+                return;
+            }
             state.stream.resume(session);
             state.toggle();
         });
@@ -128,6 +134,7 @@ impl Source for Operators {
     fn finish(mut self: Box<Self>, builder: &mut TraceBuilder) {
         self.pause();
         self.drain(builder);
+        self.with(|state| state.is_over = true);
         self.with(|state| state.stream.add_calls(std::mem::take(&mut state.calls), builder));
     }
 

@@ -227,12 +227,12 @@ impl BufferDecoder {
         *lock(&RUNNING) = None;
         lock(&self.state).is_closed = true;
         self.changed.notify_all();
-        // A worker that panicked has read what it could.
-        let _ = thread.join();
+        // A worker that panicked has read what it could; the rest is lost, and there is no telling how much.
+        let lost = u64::from(thread.join().is_err());
         let records = std::mem::take(&mut *lock(&self.records));
         Delivered {
             records,
-            dropped: self.dropped.load(Ordering::Relaxed),
+            dropped: self.dropped.load(Ordering::Relaxed) + lost,
             refused: self.refused.load(Ordering::Relaxed),
             outstanding: LENT.load(Ordering::Relaxed) as u64,
         }

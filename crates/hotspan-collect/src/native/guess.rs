@@ -2,6 +2,8 @@
 //! at run time are: the first word of the stack that points behind a call. A guess, but one that the rest of the stack
 //! soon proves or breaks.
 
+use super::library::CodeBefore;
+
 /// How far to look: kernels of OpenBLAS keep up to 32 KB on the stack.
 const FARTHEST: usize = 40 * 1024;
 
@@ -15,13 +17,13 @@ pub(crate) struct Caller {
     pub(crate) frame: Option<u64>,
 }
 
-/// Looks in a copied stack that begins at `start`, from `from` on. `code` gives up to 7 bytes of known code that end at
-/// an address, or nothing when there is no function with unwind tables.
-pub(crate) fn caller<'a>(
+/// Looks in a copied stack that begins at `start`, from `from` on. `code` gives the known code that ends at an address, or
+/// nothing when there is no function with unwind tables.
+pub(crate) fn caller(
     stack: &[u8],
     start: u64,
     from: u64,
-    code: impl Fn(u64) -> Option<&'a [u8]>,
+    code: impl Fn(u64) -> Option<CodeBefore>,
 ) -> Option<Caller> {
     let first = usize::try_from(from.checked_sub(start)?).ok()?;
     let within = stack.get(first..stack.len().min(first.checked_add(FARTHEST)?))?;
@@ -30,7 +32,7 @@ pub(crate) fn caller<'a>(
     for (index, word) in within.chunks_exact(8).enumerate() {
         let value = u64::from_le_bytes(word.try_into().unwrap_or_default());
         let address = from + index as u64 * 8;
-        if value > 0xffff && code(value).is_some_and(ends_with_call) {
+        if value > 0xffff && code(value).is_some_and(|code| ends_with_call(&code)) {
             let after = address + 8;
             return Some(Caller {
                 return_address: value,
@@ -67,8 +69,8 @@ mod tests {
         let words: [u64; 6] = [7, 0x10_0028, 0x5000_0000, 0x6000_0000, 9, 9];
         let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let code = |address| match address {
-            0x5000_0000 => Some(&[0x90, 0x90, 0x48, 0x89, 0xc0][..]),
-            0x6000_0000 => Some(&[0x90, 0xff, 0x93, 1, 2, 3, 4][..]),
+            0x5000_0000 => Some([0x90, 0x90, 0x90, 0x90, 0x48, 0x89, 0xc0]),
+            0x6000_0000 => Some([0x90, 0xff, 0x93, 1, 2, 3, 4]),
             _ => None,
         };
         let found = caller(&stack, 0x10_0000, 0x10_0000, code).unwrap();

@@ -55,6 +55,15 @@ impl Memory for OwnMemory {
     }
 }
 
+/// Whether this process may not have as much address space as it likes (`ulimit -v`).
+#[must_use]
+pub fn address_space_is_limited() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the system fills in the local.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    limit.rlim_cur != libc::RLIM_INFINITY
+}
+
 /// Whether the system lets a process read itself this way; some container profiles do not.
 pub(crate) fn is_readable() -> bool {
     let expected = 0x5ca1_ab1e_u64;

@@ -42,6 +42,7 @@ mod unseen;
 mod unwind;
 
 pub use error::SampleError;
+pub use memory::address_space_is_limited;
 pub use options::{Options, Rate};
 pub use recorder::{Recorder, Stopped};
 pub use signal::Lent;

@@ -20,6 +20,7 @@ use super::rows::{AddedSpan, Rows};
 use super::signal;
 use super::slots;
 use super::timer::monotonic;
+use crate::agent::say;
 use crate::clock::{ClockStart, Ticks};
 use crate::own_threads;
 use crate::spool::Spool;
@@ -143,8 +144,11 @@ impl Collecting {
     fn join(self) -> Option<Box<Collector>> {
         match self {
             Self::Runs(thread) => {
-                // It catches no panic of its own; if it had one, what it gathered is still there.
-                let (number, left) = thread.join().ok()?;
+                let Ok((number, left)) = thread.join() else {
+                    // What it gathered is still there.
+                    say("sampling ended early, by a fault of hotspan's own");
+                    return None;
+                };
                 own_threads::wait_until_gone(number);
                 left
             }

@@ -11,8 +11,10 @@ use crate::cpython::RawFrame;
 pub(crate) const STACK_BYTES: usize = 64 * 1024;
 /// How many Python frames are copied.
 pub(crate) const PYTHON_FRAMES: usize = 512;
-/// How many samples can wait for the collector.
+/// How many samples can wait for the collector, on the largest machine.
 const SLOTS: usize = 256;
+/// Threads that run at once are interrupted at once, and the collector may be late.
+const SLOTS_PER_PROCESSOR: usize = 8;
 
 const FREE: u32 = 0;
 const WRITING: u32 = 1;
@@ -62,7 +64,8 @@ pub(crate) struct Copied {
 /// Samples that found no free slot.
 pub(crate) static MISSED: AtomicU64 = AtomicU64::new(0);
 
-struct Region(*mut Copied);
+/// The memory of all slots, and how many there are.
+struct Region(*mut Copied, usize);
 
 // SAFETY: slots are handed to one owner at a time by their state.
 unsafe impl Send for Region {}
@@ -74,30 +77,32 @@ static REGION: OnceLock<Option<Region>> = OnceLock::new();
 /// Takes the memory, on the first call; says whether there is any.
 pub(crate) fn reserve() -> bool {
     let region = REGION.get_or_init(|| {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let count = processors.saturating_mul(SLOTS_PER_PROCESSOR).clamp(32, SLOTS);
         // SAFETY: a fresh private mapping; zeros are a valid content. Pages cost memory only once written to.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                SLOTS * size_of::<Copied>(),
+                count * size_of::<Copied>(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
                 -1,
                 0,
             )
         };
-        (address != libc::MAP_FAILED).then(|| Region(address.cast()))
+        (address != libc::MAP_FAILED).then(|| Region(address.cast(), count))
     });
     region.is_some()
 }
 
-fn region() -> Option<*mut Copied> {
-    REGION.get().and_then(Option::as_ref).map(|region| region.0)
+fn region() -> Option<&'static Region> {
+    REGION.get().and_then(Option::as_ref)
 }
 
 /// Claims a slot to write to. The first free one is taken, so that few pages are ever touched. Safe in a handler.
 pub(crate) fn claim() -> Option<Slot> {
-    region()?;
-    for (index, state) in STATES.iter().enumerate() {
+    let count = region()?.1;
+    for (index, state) in STATES.iter().enumerate().take(count) {
         if state.load(Ordering::Relaxed) == FREE
             && state.compare_exchange(FREE, WRITING, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
@@ -110,8 +115,8 @@ pub(crate) fn claim() -> Option<Slot> {
 
 /// Where to write in a claimed slot. The memory is never unmapped.
 pub(crate) fn content(slot: Slot) -> Option<*mut Copied> {
-    // SAFETY: slots are numbered below the size of the region.
-    region().map(|first| unsafe { first.add(slot.0) })
+    // SAFETY: `claim` gives numbers below the count of the region only.
+    region().map(|region| unsafe { region.0.add(slot.0) })
 }
 
 /// Hands a claimed and written slot to the collector.
@@ -151,6 +156,6 @@ pub(crate) fn forget_parent() {
 pub(crate) fn release() {
     if let Some(first) = region() {
         // SAFETY: the whole private mapping; zeros are a valid content of every slot.
-        unsafe { libc::madvise(first.cast(), SLOTS * size_of::<Copied>(), libc::MADV_DONTNEED) };
+        unsafe { libc::madvise(first.0.cast(), first.1 * size_of::<Copied>(), libc::MADV_DONTNEED) };
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hotspan_store::SampleState;
 
@@ -25,13 +26,63 @@ pub(crate) struct OpenWait {
     pub(crate) state: SampleState,
 }
 
+const SYSCALL: &str = "syscall";
+const SCHEDSTAT: &str = "schedstat";
+
+/// How many threads have their files open all the time. The program's limit of open files is its own, and it may have a
+/// thousand threads: most of them wait, and nothing is read of those.
+const THREADS_WITH_OPEN_FILES: usize = 3;
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// What the system tells of a thread: kept open for a few threads, opened when it is read for others.
+#[derive(Debug)]
+struct ThreadFiles {
+    number: i32,
+    open: Option<(OwnFile, OwnFile)>,
+}
+
+impl ThreadFiles {
+    fn of(number: i32) -> Self {
+        let mut files = Self { number, open: None };
+        let has_room = |count: usize| (count < THREADS_WITH_OPEN_FILES).then_some(count + 1);
+        if OPEN.fetch_update(Ordering::AcqRel, Ordering::Acquire, has_room).is_ok() {
+            let open = |name| OwnFile::open(files.path(name).as_ref()).ok();
+            files.open = open(SYSCALL).zip(open(SCHEDSTAT));
+            if files.open.is_none() {
+                OPEN.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+        files
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("/proc/self/task/{}/{name}", self.number)
+    }
+
+    /// Reads one of the two; how many bytes there are.
+    fn read(&self, name: &str, into: &mut [u8]) -> Option<usize> {
+        match &self.open {
+            Some((syscall, _)) if name == SYSCALL => syscall.read(into).ok(),
+            Some((_, schedstat)) => schedstat.read(into).ok(),
+            None => OwnFile::open(self.path(name).as_ref()).ok()?.read(into).ok(),
+        }
+    }
+}
+
+impl Drop for ThreadFiles {
+    fn drop(&mut self) {
+        if self.open.is_some() {
+            OPEN.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
 /// One thread, and what it had done when it was last looked at.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) number: i32,
     pub(crate) timer: Option<ThreadTimer>,
-    syscall: Option<OwnFile>,
-    schedstat: Option<OwnFile>,
+    files: ThreadFiles,
     cpu: i64,
     delay: i64,
     looked: i64,
@@ -56,12 +107,10 @@ pub(crate) struct Thread {
 impl Thread {
     /// A thread without a timer.
     pub(crate) fn new(number: i32, now: i64) -> Option<Self> {
-        let open = |name: &str| OwnFile::open(format!("/proc/self/task/{number}/{name}").as_ref()).ok();
         let mut thread = Self {
             number,
             timer: None,
-            syscall: open("syscall"),
-            schedstat: open("schedstat"),
+            files: ThreadFiles::of(number),
             cpu: cpu_time(number)?,
             delay: 0,
             looked: now,
@@ -102,14 +151,14 @@ impl Thread {
     /// Nanoseconds ready for a processor but without one: the second number of the file.
     fn read_delay(&self) -> Option<i64> {
         let mut text = [0; 64];
-        let length = self.schedstat.as_ref()?.read(&mut text).ok()?;
+        let length = self.files.read(SCHEDSTAT, &mut text)?;
         std::str::from_utf8(text.get(..length)?).ok()?.split_whitespace().nth(1)?.parse().ok()
     }
 
     /// Where the thread is blocked; `None` when it runs or the system does not tell.
     pub(crate) fn blocked(&self) -> Option<Blocked> {
         let mut text = [0; 256];
-        let length = self.syscall.as_ref()?.read(&mut text).ok()?;
+        let length = self.files.read(SYSCALL, &mut text)?;
         Blocked::parse(std::str::from_utf8(text.get(..length)?).ok()?)
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct Unwinder {
     machine: Machine<Piece>,
     cache: Cache,
     libraries: Vec<Library>,
+    /// Where those begin whose tables the unwinder has.
+    learned: HashSet<u64>,
     /// Counts changes of the list of libraries.
     pub(crate) changes: u64,
     asked: bool,
@@ -49,6 +51,7 @@ impl Unwinder {
             machine: Machine::new(),
             cache: Cache::new(),
             libraries: Vec::new(),
+            learned: HashSet::new(),
             changes: 0,
             asked: false,
             strange: HashSet::new(),
@@ -84,14 +87,13 @@ impl Unwinder {
                 kept.push(known.swap_remove(index));
                 continue;
             }
-            let library = Library::open(mapping);
-            if let Some(module) = library.module() {
-                self.machine.add_module(module);
-            }
-            kept.push(library);
+            kept.push(Library::new(mapping));
         }
         for gone in known {
-            self.machine.remove_module(gone.mapping.range.start);
+            let start = gone.mapping.range.start;
+            if self.learned.remove(&start) {
+                self.machine.remove_module(start);
+            }
         }
         self.libraries = kept;
     }
@@ -99,6 +101,19 @@ impl Unwinder {
     fn find(&self, address: u64) -> Option<&Library> {
         let after = self.libraries.partition_point(|library| library.mapping.range.start <= address);
         self.libraries.get(after.checked_sub(1)?).filter(|library| library.mapping.range.contains(&address))
+    }
+
+    /// Gives the unwinder the tables of the library at an address, once.
+    fn learn(&mut self, address: u64) {
+        let Some(library) = self.find(address) else { return };
+        let start = library.mapping.range.start;
+        if self.learned.contains(&start) {
+            return;
+        }
+        if let Some(module) = library.module() {
+            self.machine.add_module(module);
+        }
+        self.learned.insert(start);
     }
 
     /// The library and function at an address.
@@ -149,6 +164,7 @@ impl Unwinder {
         while found.addresses.len() < MOST_FRAMES {
             let address = frame.address_for_lookup();
             found.addresses.push(address);
+            self.learn(address);
             #[cfg(target_arch = "x86_64")]
             if !self.find(address).is_some_and(|library| library.is_covered(address)) {
                 let code = |address| self.find(address)?.code_before(address);

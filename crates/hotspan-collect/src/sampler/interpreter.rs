@@ -56,8 +56,8 @@ impl Interpreter {
         }
         for mapping in candidates(&mappings) {
             let path = seen_from_here(process, &mapping.path);
-            let Some(content) = map(&path, None) else { continue };
-            let Some(elf) = Elf::parse(&content) else { continue };
+            let Some(content) = map(&path) else { continue };
+            let Some(elf) = Elf::parse(&*content) else { continue };
             let names = ["_PyRuntime", "Py_Version", "PyCode_Type"];
             let [runtime, version, code_type] =
                 elf.symbols_at(mapping.base.0, names).map(|found| found.map(Address));

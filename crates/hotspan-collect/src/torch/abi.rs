@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::buffer::SlotShape;
 
 /// `HOTSPAN_ABI`.
-pub(crate) const ABI: u32 = 3;
+pub(crate) const ABI: u32 = 4;
 
 /// What a chunk must know about slots.
 pub(crate) const SLOT_SHAPE: SlotShape = SlotShape { size: 32, done_at: std::mem::offset_of!(Operator, end) };
@@ -222,6 +222,7 @@ pub(crate) const FLAG_RANGES: u32 = 8;
 
 pub(crate) const OK: i32 = 0;
 pub(crate) const TORCH_PROFILER_ACTIVE: i32 = 1;
+pub(crate) const CHECK_FIRST: i32 = 3;
 
 /// The functions of a loaded shim. It is never unloaded: operators may still run through it.
 #[derive(Clone, Copy, Debug)]
@@ -231,6 +232,7 @@ pub(crate) struct Functions {
     pub(crate) gate: unsafe extern "C" fn(session: u64),
     pub(crate) release_memory: unsafe extern "C" fn() -> i32,
     pub(crate) end: unsafe extern "C" fn() -> i32,
+    pub(crate) before_fork: unsafe extern "C" fn(),
     pub(crate) forked: unsafe extern "C" fn(),
     pub(crate) dtype: unsafe extern "C" fn(dtype: u8, length: *mut u64) -> *const c_char,
     pub(crate) error: unsafe extern "C" fn() -> *const c_char,
@@ -260,6 +262,7 @@ impl Functions {
             gate: function!("hotspan_shim_gate", unsafe extern "C" fn(u64)),
             release_memory: function!("hotspan_shim_release_memory", unsafe extern "C" fn() -> i32),
             end: function!("hotspan_shim_end", unsafe extern "C" fn() -> i32),
+            before_fork: function!("hotspan_shim_before_fork", unsafe extern "C" fn()),
             forked: function!("hotspan_shim_forked", unsafe extern "C" fn()),
             dtype: function!("hotspan_shim_dtype", unsafe extern "C" fn(u8, *mut u64) -> *const c_char),
             error: function!("hotspan_shim_error", unsafe extern "C" fn() -> *const c_char),

@@ -64,6 +64,12 @@ pub enum CollectError {
     /// hotspan is recording.
     #[error("hotspan is already recording torch operators in this process. hint: stop that profile first")]
     AlreadyRecording,
+    /// Another thread held one of torch's locks when this process was forked off.
+    #[error(
+        "torch was in use by another thread when this process was forked, and is locked since. hint: start such processes \
+         with the method \"spawn\" or \"forkserver\""
+    )]
+    LockedByFork,
     /// torch threw.
     #[error("torch refused the recording: {0}")]
     Torch(String),

@@ -41,4 +41,4 @@ pub use hooks::{Hooks, Origin};
 pub use install::TorchInstall;
 pub use marks::{Mark, MarkedBlock, push_mark};
 pub use session::{Options, Recording, Session};
-pub use shim::Shim;
+pub use shim::{Shim, look_for_torch};

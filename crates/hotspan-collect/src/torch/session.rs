@@ -12,6 +12,7 @@ use crate::cupti;
 use crate::locks::lock;
 use crate::torch::abi::{self, Functions};
 use crate::torch::convert;
+use crate::torch::shim;
 use crate::torch::threads::{self, ThreadRecording};
 use crate::torch::{CollectError, Mark, Shim};
 
@@ -97,16 +98,10 @@ impl Session {
             | flag(options.ranges, abi::FLAG_RANGES)
             | flag(clock::counter_is_steady(), abi::FLAG_TICKS);
         let started = clock::now();
-        // SAFETY: the sink is static, so that it outlives the process's last callback, and `threads::start` gives each
-        // number once.
-        let result = unsafe { (shim.begin)(&raw const threads::SINK, number, flags) };
-        if result != abi::OK {
+        if let Err(error) = begin(shim, number, flags) {
             threads::stop(number);
             RUNNING.store(0, Ordering::Release);
-            return Err(match result {
-                abi::TORCH_PROFILER_ACTIVE => CollectError::TorchProfilerActive,
-                _ => CollectError::Torch(shim.last_error()),
-            });
+            return Err(error);
         }
         RUNNING.store(number, Ordering::Release);
         let process = std::process::id();
@@ -268,8 +263,30 @@ impl Recording {
     }
 }
 
+fn begin(shim: Functions, session: u64, flags: u32) -> Result<(), CollectError> {
+    // SAFETY: the sink is static, so that it outlives the process's last callback, and `threads::start` gives each number
+    // once.
+    let begin = || unsafe { (shim.begin)(&raw const threads::SINK, session, flags) };
+    let mut result = begin();
+    if result == abi::CHECK_FIRST {
+        shim::check(shim)?;
+        result = begin();
+    }
+    match result {
+        abi::OK => Ok(()),
+        abi::TORCH_PROFILER_ACTIVE => Err(CollectError::TorchProfilerActive),
+        _ => Err(CollectError::Torch(shim.last_error())),
+    }
+}
+
 /// Makes forked children forget the session: they record nothing and keep their hands off the parent's buffers.
 pub(crate) fn forget_recording_after_fork() {
+    extern "C" fn before() {
+        if let Some(shim) = Shim::loaded() {
+            // SAFETY: takes nothing, and may be called on any thread.
+            unsafe { (shim.functions().before_fork)() };
+        }
+    }
     extern "C" fn in_child() {
         if let Some(shim) = Shim::loaded() {
             // SAFETY: made for a forked child: it stores to atomics and to this thread's own variables, and takes no lock.
@@ -278,6 +295,7 @@ pub(crate) fn forget_recording_after_fork() {
         threads::forget_parent();
         RUNNING.store(0, Ordering::Release);
     }
-    // SAFETY: the handler is a function of this library, which is never unloaded, and takes no lock.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    // SAFETY: the handlers are functions of this library, which is never unloaded. The one before takes a lock of torch's for a
+    // moment, in a process that has all its threads; the one in the child takes none.
+    unsafe { libc::pthread_atfork(Some(before), None, Some(in_child)) };
 }

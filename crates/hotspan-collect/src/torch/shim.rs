@@ -1,9 +1,12 @@
 //! The compiled shim, loaded into this process for good.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{OnceLock, mpsc};
+use std::time::Duration;
 
 use crate::dynamic_library::{open_library, symbol};
+use crate::own_threads;
 use crate::torch::abi::{self, ABI, Functions};
 use crate::torch::hooks::{Hooks, Origin};
 use crate::torch::{CollectError, TorchInstall, handover, session};
@@ -16,6 +19,19 @@ pub struct Shim {
 }
 
 static LOADED: OnceLock<Shim> = OnceLock::new();
+
+/// The process that had no torch when hotspan began there: no lock of torch's can be older.
+static BEGAN_WITHOUT_TORCH: AtomicU32 = AtomicU32::new(0);
+
+/// To be called where hotspan begins in a process: looks whether torch is there already.
+pub fn look_for_torch() {
+    if open_library("libtorch_cpu.so", libc::RTLD_NOLOAD).is_err() {
+        BEGAN_WITHOUT_TORCH.store(std::process::id(), Ordering::Release);
+    }
+}
+
+/// How long torch may take to answer, where it takes some microseconds, before it counts as locked for ever.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Shim {
     /// Loads the shim of the torch in this folder, which must be imported already: the one that `hotspan run` chose, or the
@@ -81,9 +97,34 @@ fn open(path: &Path) -> Result<Functions, CollectError> {
     if abi != ABI {
         return Err(failed(format!("it speaks version {abi} of the interface, not {ABI}")));
     }
-    // SAFETY: the function takes nothing, and the number of the interface says that it has this type.
-    if unsafe { (functions.check)() } != abi::OK {
-        return Err(failed(functions.last_error()));
-    }
+    check(functions).map_err(|error| match error {
+        CollectError::Torch(reason) => failed(reason),
+        other => other,
+    })?;
     Ok(functions)
+}
+
+/// Looks whether torch is what its headers say, and not locked for ever. That may never return in a forked child, so a thread
+/// does it there that nobody needs.
+pub(crate) fn check(functions: Functions) -> Result<(), CollectError> {
+    let check = move || {
+        // SAFETY: the function takes nothing, and the number of the interface says that it has this type.
+        let is_right = unsafe { (functions.check)() } == abi::OK;
+        if is_right { Ok(()) } else { Err(CollectError::Torch(functions.last_error())) }
+    };
+    if BEGAN_WITHOUT_TORCH.load(Ordering::Acquire) == std::process::id() {
+        return check();
+    }
+    let (answer, answered) = mpsc::channel();
+    let thread = own_threads::spawn("hotspan-check", move || {
+        // Where nobody waits any more, the answer is not needed.
+        let _ = answer.send(check());
+        own_threads::number()
+    })
+    .map_err(|error| CollectError::Torch(format!("no thread could be started: {error}")))?;
+    let result = answered.recv_timeout(PATIENCE).map_err(|_| CollectError::LockedByFork)?;
+    if let Ok(number) = thread.join() {
+        own_threads::wait_until_gone(number);
+    }
+    result
 }

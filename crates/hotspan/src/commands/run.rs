@@ -21,7 +21,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use hotspan_analyze::{Model, RUN_KEY, TreeOptions};
-use hotspan_collect::clock::UnixNanos;
+use hotspan_collect::clock::{UnixNanos, WallOffset};
 use hotspan_collect::{clock, launch};
 use hotspan_formats::export::flamegraph::Flamegraph;
 use hotspan_formats::{ExportError, save};
@@ -127,6 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         None => Output::named(&name::of(&program))?,
     };
     hooks::prepare(&mut command, arguments.python.as_deref());
+    WallOffset::now().agree();
     let started = clock::unix_now();
     let options = options(arguments, &output.spool, started);
     inject(&mut command, arguments.python.as_deref(), &options).inspect_err(|_| output.abandon())?;
@@ -155,7 +156,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
     let mut facts = facts(&program, process, started);
     facts["end_unix_ns"] = ended.0.into();
-    facts["written_unix_ns"] = spool::last_written(&output.spool, process).map(|written| written.0).into();
+    // Files have wall time, which may have been set meanwhile.
+    let written = spool::last_written(&output.spool, process).map(|written| written.clamp(started, ended).0);
+    facts["written_unix_ns"] = written.into();
     facts["ended"] = describe(status).into();
     facts["unrecorded"] = descendants.unrecorded(&output.spool);
     trace.set_metadata(RUN_KEY, &facts.to_string());
@@ -213,7 +216,9 @@ pub(crate) fn sample_from_within(
     output: &Path,
 ) -> Result<(Trace, ExitStatus), CommandError> {
     let spool = spool::make(output)?;
-    let options = json!({"spool": spool.display().to_string(), "rate": rate, "operators": false});
+    WallOffset::now().agree();
+    let mut options = json!({"rate": rate, "operators": false});
+    tell_run(&mut options, &spool);
     inject(command, None, &options)?;
     let mut process = 0;
     let status = launch::run(command, LONG, |pid| process = pid);
@@ -250,8 +255,7 @@ fn options(arguments: &Arguments, spool: &Path, started: UnixNanos) -> Value {
     let since = started.0.saturating_add(arguments.delay.map_or(0, nanos));
     // The program may change its directory before it loads the file.
     let lines: Vec<String> = arguments.lines.iter().map(|target| absolute(target)).collect();
-    json!({
-        "spool": spool.display().to_string(),
+    let mut options = json!({
         "rate": arguments.rate,
         "shapes": arguments.shapes,
         "memory": arguments.memory,
@@ -264,7 +268,16 @@ fn options(arguments: &Arguments, spool: &Path, started: UnixNanos) -> Value {
         "steps": arguments.steps.map(|(first, last)| [first, last]),
         "every": arguments.every,
         "budget": arguments.budget,
-    })
+    });
+    tell_run(&mut options, spool);
+    options
+}
+
+/// What is the same in all processes of a run.
+fn tell_run(options: &mut Value, spool: &Path) {
+    options["spool"] = spool.display().to_string().into();
+    options["launcher"] = std::process::id().into();
+    options["wall_offset"] = WallOffset::now().0.into();
 }
 
 /// A file, and perhaps a function of it, by its whole path.
