@@ -9,6 +9,7 @@
 
 pub(crate) mod build;
 pub(crate) mod growing;
+pub(crate) mod tables;
 
 use arrow_buffer::ScalarBuffer;
 

@@ -295,6 +295,19 @@ impl TraceBuilder {
         }
     }
 
+    /// Moves all rows of events out; args stay too, for events that come later may refer to them.
+    pub(crate) fn take_events(&mut self) -> Rows {
+        Rows {
+            spans: self.spans.take(),
+            instants: self.instants.take(),
+            counters: self.counters.take(),
+            flows: self.flows.take(),
+            profile: self.profile.take_rows(),
+            arg_schemas: Vec::new(),
+            verbatim: std::mem::take(&mut self.verbatim),
+        }
+    }
+
     /// Adds a category read from a file. The caller has checked that it is new and that there is room.
     pub(crate) fn add_category(&mut self, name: StringId) {
         self.category_of(name);

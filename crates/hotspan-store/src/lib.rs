@@ -29,6 +29,7 @@ mod arrow;
 mod between;
 mod builder;
 mod category;
+mod content;
 mod equal;
 mod events;
 pub mod file;
@@ -54,7 +55,7 @@ pub use events::{
 };
 pub use ids::{ArgSchemaId, CategoryId, FrameId, Ident, ProcessId, SpanId, StackId, StringId, TrackId};
 pub use losses::{Loss, LossCount, Losses, Severity};
-pub use merge::{merge, merge_with_names};
+pub use merge::{FileMerge, Survey, merge, merge_with_names};
 pub use metadata::{Clock, Device, Distributed, Metadata, Source};
 pub use profile::{
     CallRow, CallStats, FrameKind, FrameRow, Frames, LineRow, LineStats, Profile, SampleRow, SampleState,

@@ -1,11 +1,13 @@
 //! The folder that the processes of a run write to, a file each: reading them as one trace. `commands/run/spool.rs` makes it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hotspan_analyze::{PROCESSES_KEY, RUN_KEY};
-use hotspan_store::{Loss, Trace, merge_with_names};
+use hotspan_store::file::{FileError, Writer};
+use hotspan_store::{FileMerge, Loss, Metadata, Survey, Trace, TraceBuilder};
 use serde_json::{Value, json};
 
 use crate::progress::say;
@@ -26,62 +28,117 @@ pub(crate) fn process_of(recording: &Path) -> Option<u32> {
     recording.file_name()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
-/// All processes as one trace, the program itself first.
-pub(crate) fn merged(folder: &Path, process: u32) -> Trace {
-    let mut files: Vec<PathBuf> = recordings(folder).collect();
-    files.sort_by_cached_key(|path| (process_of(path) != Some(process), path.clone()));
-    let (mut traces, mut processes) = (Vec::new(), Vec::new());
-    for path in &files {
-        match hotspan_formats::open(path) {
-            Ok(trace) => {
-                processes.push(about(path, &trace));
-                traces.push(trace);
+/// The recordings of a run, the program's own first, and what is known of each without its rows.
+pub(crate) struct Recordings {
+    process: u32,
+    paths: Vec<PathBuf>,
+    surveys: Vec<Survey>,
+}
+
+impl Recordings {
+    /// Looks at all files in the folder. Those that cannot be read are passed over, and said to be.
+    pub(crate) fn survey(folder: &Path, process: u32) -> Self {
+        let mut files: Vec<PathBuf> = recordings(folder).collect();
+        files.sort_by_cached_key(|path| (process_of(path) != Some(process), path.clone()));
+        let (mut paths, mut surveys) = (Vec::new(), Vec::new());
+        for path in files {
+            match opened(&path).and_then(Survey::of) {
+                Ok(survey) => {
+                    paths.push(path);
+                    surveys.push(survey);
+                }
+                Err(error) => say(&format!("note: {}: {error}", path.display())),
             }
-            Err(error) => say(&format!("note: {error}")),
+        }
+        Self { process, paths, surveys }
+    }
+
+    /// Whether any thread was recorded.
+    pub(crate) fn has_tracks(&self) -> bool {
+        self.surveys.iter().any(|survey| survey.has_tracks)
+    }
+
+    /// Writes all processes as one recording. Memory does not grow with their size: each file is read chunk by chunk.
+    pub(crate) fn write(&self, facts: &Value, output: &mut dyn Write) -> Result<(), FileError> {
+        let mut writer = Writer::create(output)?;
+        let mut builder = self.merge(&mut |builder| writer.append(builder))?;
+        builder.metadata.set(RUN_KEY, &facts.to_string());
+        writer.finish(&mut builder).map(drop)
+    }
+
+    /// All processes as one trace, in memory.
+    pub(crate) fn in_memory(&self) -> Trace {
+        match self.merge(&mut |_| Ok(())) {
+            Ok(builder) => builder.finish(),
+            Err(error) => {
+                say(&format!("note: {error}"));
+                TraceBuilder::new().finish()
+            }
         }
     }
-    #[cfg(feature = "collect")]
-    let mut names = hotspan_collect::native::FunctionNames::default();
-    #[cfg(feature = "collect")]
-    let mut name = |library: &str, frame: &str| names.find(library, frame);
-    // The libraries of the program are on the machine that recorded it.
-    #[cfg(not(feature = "collect"))]
-    let mut name = |_: &str, _: &str| None;
-    let mut merged = merge_with_names(&traces, &mut name);
-    if let Some(life) = life(&traces, process) {
-        merged.set_metadata(LIFE, &life.to_string());
+
+    fn merge(
+        &self,
+        move_on: &mut dyn FnMut(&mut TraceBuilder) -> Result<(), FileError>,
+    ) -> Result<TraceBuilder, FileError> {
+        #[cfg(feature = "collect")]
+        let mut names = hotspan_collect::native::FunctionNames::default();
+        #[cfg(feature = "collect")]
+        let mut name = |library: &str, frame: &str| names.find(library, frame);
+        // The libraries of the program are on the machine that recorded it.
+        #[cfg(not(feature = "collect"))]
+        let mut name = |_: &str, _: &str| None;
+        let mut merge = FileMerge::new(&self.surveys);
+        for (path, survey) in self.paths.iter().zip(&self.surveys) {
+            merge.add(opened(path)?, survey, &mut name, move_on)?;
+        }
+        let mut builder = merge.into_builder();
+        if let Some(life) = life(&self.surveys, self.process) {
+            builder.metadata.set(LIFE, &life.to_string());
+        }
+        let processes: Vec<Value> =
+            self.paths.iter().zip(&self.surveys).map(|(path, survey)| about(path, survey)).collect();
+        if !processes.is_empty() {
+            builder.metadata.set(PROCESSES_KEY, &Value::from(processes).to_string());
+        }
+        Ok(builder)
     }
-    if !processes.is_empty() {
-        merged.set_metadata(PROCESSES_KEY, &Value::from(processes).to_string());
-    }
-    merged
+}
+
+fn opened(path: &Path) -> Result<BufReader<File>, FileError> {
+    File::open(path).map(BufReader::new).map_err(|error| FileError::Read { offset: 0, error })
+}
+
+/// All processes as one trace, the program itself first.
+pub(crate) fn merged(folder: &Path, process: u32) -> Trace {
+    Recordings::survey(folder, process).in_memory()
 }
 
 /// The metadata of a recording about the life of its process.
 const LIFE: &str = "hotspan.process";
 
 /// What is told about a process: what it was, how far its recording goes, and whether its operators are there.
-fn about(path: &Path, trace: &Trace) -> Value {
-    let metadata = |key: &str| trace.metadata().value(key).unwrap_or(Value::Null);
+fn about(path: &Path, survey: &Survey) -> Value {
+    let metadata = |key: &str| survey.metadata.value(key).unwrap_or(Value::Null);
     let words = metadata("hotspan.environment");
     let words = words["argv"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let process = process_of(path);
     json!({
         "process": process,
         "command": words.collect::<Vec<_>>().join(" "),
-        "is_cut_off": trace.losses().count(Loss::TruncatedFile) > 0,
+        "is_cut_off": survey.losses.count(Loss::TruncatedFile) > 0,
         "is_running": process.is_some_and(is_running),
         "signal": metadata("hotspan.signal"),
         "written_unix_ns": written(path),
         "operators": metadata("hotspan.operators"),
-        "metadata": own_words(trace),
+        "metadata": own_words(&survey.metadata),
     })
 }
 
 /// What a process says about itself: of several traces that are merged, only the first would be heard.
-fn own_words(trace: &Trace) -> Value {
-    let keys = trace.metadata().iter().filter(|(key, _)| key.starts_with("hotspan."));
-    let values = keys.filter_map(|(key, _)| Some((key.to_owned(), trace.metadata().value(key)?)));
+fn own_words(metadata: &Metadata) -> Value {
+    let keys = metadata.iter().filter(|(key, _)| key.starts_with("hotspan."));
+    let values = keys.filter_map(|(key, _)| Some((key.to_owned(), metadata.value(key)?)));
     values.collect::<serde_json::Map<_, _>>().into()
 }
 
@@ -104,8 +161,8 @@ fn is_running(_: u32) -> bool {
 
 /// The life of the program's own process, which may have become another program by `exec`, more than once: it begins with the
 /// first recording and ends with the last.
-fn life(traces: &[Trace], process: u32) -> Option<Value> {
-    let lives = traces.iter().filter_map(|trace| trace.metadata().value(LIFE));
+fn life(surveys: &[Survey], process: u32) -> Option<Value> {
+    let lives = surveys.iter().filter_map(|survey| survey.metadata.value(LIFE));
     let lives: Vec<Value> = lives.filter(|life| life["process"] == process).collect();
     let (mut life, last) = (lives.first()?.clone(), lives.last()?);
     life["finished_unix_ns"] = last["finished_unix_ns"].clone();

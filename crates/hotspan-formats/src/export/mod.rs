@@ -59,12 +59,20 @@ pub static EXPORTERS: &[&dyn Exporter] = &[
 /// # Errors
 /// When the path cannot be written; a file that was there before is then untouched.
 pub fn save(model: &Model, exporter: &dyn Exporter, path: &Path) -> Result<(), ExportError> {
-    let write = || {
+    save_by(path, |output| exporter.write(model, output))
+}
+
+/// Writes a file in the same way, with what `write` gives.
+///
+/// # Errors
+/// As [`save`].
+pub fn save_by(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), ExportError> {
+    let save = || {
         let mut output = Output::create(path)?;
-        exporter.write(model, &mut output)?;
+        write(&mut output)?;
         output.commit()
     };
-    write().map_err(|error| ExportError { path: path.to_owned(), error })
+    save().map_err(|error| ExportError { path: path.to_owned(), error })
 }
 
 /// A trace in a format, compressed by gzip, in memory.

@@ -1,6 +1,7 @@
 //! The growing table behind a layout: one typed column per key, frozen when the trace is.
 
 use crate::args::{Arg, ArgColumn, ArgKey, ArgSchema, ArgType};
+use crate::ids::StringId;
 
 #[derive(Clone, Debug)]
 pub(crate) enum GrowingColumn {
@@ -24,6 +25,25 @@ impl GrowingArgSchema {
     pub(super) fn new(keys: Vec<ArgKey>) -> Self {
         let columns = keys.iter().map(|key| GrowingColumn::new(key.kind)).collect();
         Self { keys, columns, first: 0, next: 0 }
+    }
+
+    /// The value of the key at `position` in row `row`, unless that row was taken out.
+    pub(crate) fn value(&self, position: usize, row: u32) -> Option<Arg> {
+        let index = row.checked_sub(self.first)? as usize;
+        Some(match (self.columns.get(position)?, self.keys.get(position)?.kind) {
+            (GrowingColumn::Small(values), _) => Arg::Int((*values.get(index)?).into()),
+            (GrowingColumn::Int(values), _) => Arg::Int(*values.get(index)?),
+            (GrowingColumn::Float(values), _) => Arg::Float(*values.get(index)?),
+            (GrowingColumn::Id(values), ArgType::Text) => Arg::Text(StringId(*values.get(index)?)),
+            (GrowingColumn::Id(values), _) => Arg::Json(StringId(*values.get(index)?)),
+        })
+    }
+
+    /// Drops the rows before this one; the others keep their numbers.
+    pub(crate) fn forget_before(&mut self, row: u32) {
+        let count = row.min(self.next).saturating_sub(self.first);
+        self.columns.iter_mut().for_each(|column| column.drop_first(count as usize));
+        self.first += count;
     }
 
     pub(super) fn finish(self) -> ArgSchema {
@@ -75,6 +95,14 @@ impl GrowingColumn {
             },
             Self::Int(values) => values.push(number),
             Self::Float(_) | Self::Id(_) => debug_assert!(false, "a number met a column of another type"),
+        }
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        match self {
+            Self::Small(values) | Self::Id(values) => drop(values.drain(..count)),
+            Self::Int(values) => drop(values.drain(..count)),
+            Self::Float(values) => drop(values.drain(..count)),
         }
     }
 

@@ -29,5 +29,6 @@ mod schema;
 mod write;
 
 pub use error::FileError;
+pub(crate) use read::Chunks;
 pub use read::{is_hotspan, read, read_builder};
 pub use write::{Writer, write_trace};

@@ -39,57 +39,91 @@ pub fn read_builder(
     input: impl Read,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<TraceBuilder, FileError> {
-    let mut messages = Messages::new(input);
-    let first = match messages.next()? {
-        Next::Message(message) => message,
-        Next::Cut | Next::EndOfFile => {
-            return Err(FileError::NotHotspan {
-                problem: "the end of the file instead of a schema",
-                offset: messages.offset,
-            });
-        }
-        Next::End | Next::Damaged => {
-            return Err(FileError::NotHotspan { problem: "no readable Arrow schema", offset: 0 });
-        }
-    };
-    let schema = first.schema().ok_or(FileError::NotHotspan { problem: "no Arrow schema", offset: 0 })?;
-    let schema = decode(schema, 0)?;
-    let mut accepted = Accepted::default();
-    let loss = read_chunks(&mut messages, &schema, &mut accepted, progress)?;
-    let Accepted { mut builder, losses, .. } = accepted;
-    builder.losses = losses;
-    if let Some((loss, offset)) = loss {
-        builder.losses.add(loss, Some(offset));
-    }
-    Ok(builder)
-}
-
-/// Accepts chunks up to the end of the file or the first damage, and says what is wrong and where.
-fn read_chunks<R: Read>(
-    messages: &mut Messages<R>,
-    schema: &SchemaRef,
-    accepted: &mut Accepted,
-    progress: &mut dyn FnMut(u64) -> bool,
-) -> Result<Option<(Loss, u64)>, FileError> {
+    let mut chunks = Chunks::open(input)?;
     loop {
-        let offset = messages.offset;
+        let offset = chunks.offset();
         if !progress(offset) {
             return Err(FileError::Stopped { offset });
         }
+        if !chunks.next()? {
+            return Ok(chunks.finish());
+        }
+    }
+}
+
+/// A file that is read chunk by chunk, so that whoever reads can take rows out between two of them.
+pub(crate) struct Chunks<R> {
+    messages: Messages<R>,
+    schema: SchemaRef,
+    accepted: Accepted,
+    /// What is wrong, once the end or the first damage is reached.
+    loss: Option<(Loss, u64)>,
+}
+
+impl<R: Read> Chunks<R> {
+    /// Reads the schema.
+    pub(crate) fn open(input: R) -> Result<Self, FileError> {
+        let mut messages = Messages::new(input);
+        let first = match messages.next()? {
+            Next::Message(message) => message,
+            Next::Cut | Next::EndOfFile => {
+                return Err(FileError::NotHotspan {
+                    problem: "the end of the file instead of a schema",
+                    offset: messages.offset,
+                });
+            }
+            Next::End | Next::Damaged => {
+                return Err(FileError::NotHotspan { problem: "no readable Arrow schema", offset: 0 });
+            }
+        };
+        let schema = first.schema().ok_or(FileError::NotHotspan { problem: "no Arrow schema", offset: 0 })?;
+        let schema = decode(schema, 0)?;
+        Ok(Self { messages, schema, accepted: Accepted::default(), loss: None })
+    }
+
+    /// How far reading came.
+    pub(crate) fn offset(&self) -> u64 {
+        self.messages.offset
+    }
+
+    /// What was read so far.
+    pub(crate) fn builder(&mut self) -> &mut TraceBuilder {
+        &mut self.accepted.builder
+    }
+
+    /// Accepts the next chunk. `false`: there is none, or none that can be read.
+    pub(crate) fn next(&mut self) -> Result<bool, FileError> {
+        let Self { messages, schema, accepted, loss } = self;
+        let offset = messages.offset;
         let next = messages.next()?;
         if accepted.complete {
             // Nothing but Arrow's end of the stream should follow, and it adds nothing.
             let rest = !matches!(next, Next::End | Next::EndOfFile) || messages.has_more()?;
-            return Ok(rest.then_some((Loss::TrailingData, offset)));
+            *loss = rest.then_some((Loss::TrailingData, offset));
+            return Ok(false);
         }
         let whole = match next {
             Next::Message(message) => message.batch(schema).and_then(|batch| accepted.accept(&batch)).is_ok(),
             Next::Damaged => false,
-            Next::End | Next::EndOfFile | Next::Cut => return Ok(Some((Loss::TruncatedFile, offset))),
+            Next::End | Next::EndOfFile | Next::Cut => {
+                *loss = Some((Loss::TruncatedFile, offset));
+                return Ok(false);
+            }
         };
         if !whole {
-            return Ok(Some((Loss::DamagedChunk, offset)));
+            *loss = Some((Loss::DamagedChunk, offset));
         }
+        Ok(whole)
+    }
+
+    /// All that was read and not taken out.
+    pub(crate) fn finish(self) -> TraceBuilder {
+        let Accepted { mut builder, losses, .. } = self.accepted;
+        builder.losses = losses;
+        if let Some((loss, offset)) = self.loss {
+            builder.losses.add(loss, Some(offset));
+        }
+        builder
     }
 }
 

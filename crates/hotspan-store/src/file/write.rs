@@ -6,18 +6,15 @@ use std::io::{self, BufWriter, Write};
 use arrow_ipc::MetadataVersion;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 
-use crate::args::ArgSchema;
 use crate::builder::TraceBuilder;
-use crate::category::Category;
-use crate::events::{Counters, Flows, Instants, Spans};
+use crate::content::Content;
 use crate::file::chunk::Chunk;
 use crate::file::error::FileError;
 use crate::file::schema::SCHEMA;
 use crate::ids::StringId;
 use crate::losses::Losses;
-use crate::metadata::{Clock, Metadata, Source};
+use crate::metadata::{Clock, Source};
 use crate::profile::Profile;
-use crate::string_table::StringTable;
 use crate::trace::{Process, Trace, Track};
 
 /// Rows of one table in one chunk.
@@ -61,25 +58,6 @@ struct Written {
     losses: Losses,
     /// Rows of args per layout.
     arg_rows: Vec<u32>,
-}
-
-/// Everything to be written, borrowed from a trace or from a builder whose rows were taken.
-struct Content<'a> {
-    strings: &'a StringTable,
-    categories: &'a [(StringId, Category)],
-    processes: &'a [Process],
-    tracks: &'a [Track],
-    spans: &'a Spans,
-    instants: &'a Instants,
-    counters: &'a Counters,
-    flows: &'a Flows,
-    profile: &'a Profile,
-    arg_schemas: &'a [ArgSchema],
-    verbatim: &'a [StringId],
-    metadata: &'a Metadata,
-    clock: Clock,
-    losses: &'a Losses,
-    source: &'a Source,
 }
 
 /// How much of the rows of a [`Content`] is written.
@@ -153,24 +131,7 @@ impl<W: Write> Writer<W> {
             }
         }
         let rows = builder.take_rows();
-        let content = Content {
-            strings: &builder.strings,
-            categories: &builder.categories,
-            processes: &builder.processes,
-            tracks: &builder.tracks,
-            spans: &rows.spans,
-            instants: &rows.instants,
-            counters: &rows.counters,
-            flows: &rows.flows,
-            profile: &rows.profile,
-            arg_schemas: &rows.arg_schemas,
-            verbatim: &rows.verbatim,
-            metadata: &builder.metadata,
-            clock: builder.clock,
-            losses: &builder.losses,
-            source: &builder.source,
-        };
-        self.write(&content, complete)
+        self.write(&Content::of_rows(builder, &rows), complete)
     }
 
     /// Writes all of it, in as many chunks as needed.
@@ -204,28 +165,6 @@ impl<W: Write> Writer<W> {
     fn close(self) -> Result<W, FileError> {
         let buffer = self.stream.into_inner()?;
         Ok(buffer.into_inner().map_err(io::IntoInnerError::into_error)?)
-    }
-}
-
-impl<'a> Content<'a> {
-    fn of_trace(trace: &'a Trace) -> Self {
-        Self {
-            strings: &trace.strings,
-            categories: &trace.categories,
-            processes: &trace.processes,
-            tracks: &trace.tracks,
-            spans: &trace.spans,
-            instants: &trace.instants,
-            counters: &trace.counters,
-            flows: &trace.flows,
-            profile: &trace.profile,
-            arg_schemas: &trace.arg_schemas,
-            verbatim: &trace.verbatim,
-            metadata: &trace.metadata,
-            clock: trace.clock,
-            losses: &trace.losses,
-            source: &trace.source,
-        }
     }
 }
 

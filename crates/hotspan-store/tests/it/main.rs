@@ -6,6 +6,7 @@ mod corpus;
 mod damage;
 mod kill;
 mod merge;
+mod merge_files;
 mod round_trip;
 mod sample;
 mod spool;

@@ -32,7 +32,7 @@ use crate::commands::report::{self, ReportFormat};
 use crate::error::CommandError;
 use crate::present::Style;
 use crate::progress::say;
-use crate::run_folder::merged;
+use crate::run_folder::{Recordings, merged};
 use output::Output;
 use program::Program;
 
@@ -148,8 +148,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let ended = clock::unix_now();
 
     spool::wait_for_children(&output.spool);
-    let mut trace = merged(&output.spool, process);
-    if trace.tracks().is_empty() {
+    let recordings = Recordings::survey(&output.spool, process);
+    if !recordings.has_tracks() {
         say(
             "note: no Python process was recorded (is the program Python? isolated mode, `python -I`, is not seen)",
         );
@@ -161,13 +161,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     facts["written_unix_ns"] = written.into();
     facts["ended"] = describe(status).into();
     facts["unrecorded"] = descendants.unrecorded(&output.spool);
-    trace.set_metadata(RUN_KEY, &facts.to_string());
-    let model = Model::new(trace);
-    let saved = output.save(&model);
-    if saved.is_err() {
-        // For whoever opens the folder: all that is known now.
-        spool::describe(&output.spool, &facts);
-    }
+    let saved = output.save(&recordings, &facts);
+    let model = match &saved {
+        Ok(()) => {
+            let trace = hotspan_formats::open(&output.path)?;
+            output.remove_spool();
+            Model::new(trace)
+        }
+        Err(_) => {
+            // For whoever opens the folder: all that is known now.
+            spool::describe(&output.spool, &facts);
+            let mut trace = recordings.in_memory();
+            trace.set_metadata(RUN_KEY, &facts.to_string());
+            Model::new(trace)
+        }
+    };
     let mut text = Vec::new();
     let style = Style::of(io::stderr().is_terminal());
     report::write(&model, arguments.format, style, &mut text)?;

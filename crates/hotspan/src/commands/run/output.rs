@@ -7,12 +7,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hotspan_analyze::Model;
-use hotspan_formats::export::hotspan::Hotspan;
-use hotspan_formats::{ExportError, save};
+use hotspan_formats::{ExportError, save_by};
+use hotspan_store::file::FileError;
+use serde_json::Value;
 
 use super::spool;
 use crate::error::CommandError;
+use crate::run_folder::Recordings;
 
 /// How many recordings of one program lie in a folder at most.
 const MOST: u32 = 10_000;
@@ -47,7 +48,7 @@ impl Output {
     }
 
     /// Writes the recording, under another name when the program has made a file of that name meanwhile.
-    pub(super) fn save(&mut self, model: &Model) -> Result<(), ExportError> {
+    pub(super) fn save(&mut self, recordings: &Recordings, facts: &Value) -> Result<(), ExportError> {
         let mut second = None;
         if let Some(name) = self.name.as_ref().filter(|_| self.path.exists())
             && let Ok((path, spool)) = claim(name)
@@ -55,19 +56,26 @@ impl Output {
             self.path = path;
             second = Some(spool);
         }
-        let saved = save(model, &Hotspan, &self.path);
+        let saved = save_by(&self.path, |output| {
+            recordings.write(facts, output).map_err(|error| match error {
+                FileError::Write { error } => error,
+                other => io::Error::other(other),
+            })
+        });
         if let Some(spool) = second {
             let _ = fs::remove_dir(spool);
-        }
-        if saved.is_ok() {
-            let _ = fs::remove_dir_all(&self.spool);
         }
         saved
     }
 
+    /// Takes away what the processes wrote, once the recording has it.
+    pub(super) fn remove_spool(&self) {
+        let _ = fs::remove_dir_all(&self.spool);
+    }
+
     /// Takes away what was made, since nothing will be recorded.
     pub(super) fn abandon(&self) {
-        let _ = fs::remove_dir_all(&self.spool);
+        self.remove_spool();
     }
 }
 

@@ -1,0 +1,100 @@
+//! Files merged chunk by chunk: the same as traces merged in memory, with args near and far from their events.
+
+use hotspan_store::args::PendingArgs;
+use hotspan_store::{
+    Arg, ArgOrigin, Duration, EventRow, FileMerge, Ident, SpanRow, Survey, Timestamp, Trace, TraceBuilder,
+    file, first_difference, merge_with_names,
+};
+
+use crate::sample::{describe, push_event, read};
+
+/// A recording in chunks of a few events.
+fn recording(events: i64, in_a_chunk: i64, unix: Option<i64>) -> Vec<u8> {
+    let mut builder = TraceBuilder::new();
+    let mut writer = file::Writer::create(Vec::new()).unwrap();
+    for number in 0..events {
+        push_event(&mut builder, number);
+        if number % in_a_chunk == 0 {
+            writer.append(&mut builder).unwrap();
+        }
+    }
+    describe(&mut builder);
+    builder.clock.base_unix = unix;
+    writer.finish(&mut builder).unwrap()
+}
+
+fn better_name(library: &str, name: &str) -> Option<String> {
+    name.ends_with('3').then(|| format!("{name} of {library}"))
+}
+
+/// What the launcher writes of these files.
+fn merged(files: &[Vec<u8>], moves_on: bool) -> Trace {
+    let surveys: Vec<Survey> = files.iter().map(|bytes| Survey::of(bytes.as_slice()).unwrap()).collect();
+    let mut merge = FileMerge::new(&surveys);
+    let mut writer = file::Writer::create(Vec::new()).unwrap();
+    for (bytes, survey) in files.iter().zip(&surveys) {
+        let mut move_on = |builder: &mut TraceBuilder| match moves_on {
+            true => writer.append(builder),
+            false => Ok(()),
+        };
+        merge.add(bytes.as_slice(), survey, &mut better_name, &mut move_on).unwrap();
+        move_on(merge.builder()).unwrap();
+    }
+    let mut builder = merge.into_builder();
+    if !moves_on {
+        return builder.finish();
+    }
+    read(&writer.finish(&mut builder).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn assert_equal(files: &[Vec<u8>]) {
+    let traces: Vec<Trace> = files.iter().map(|bytes| read(bytes).unwrap()).collect();
+    let expected = merge_with_names(&traces, &mut better_name);
+    for moves_on in [false, true] {
+        let found = merged(files, moves_on);
+        assert_eq!(first_difference(&found, &expected), None);
+        assert_eq!(found.losses(), expected.losses());
+        assert_eq!(found.source(), expected.source());
+    }
+}
+
+#[test]
+fn files_merge_as_traces_do() {
+    let unix = Some(1_700_000_000_000_000_000);
+    assert_equal(&[]);
+    assert_equal(&[recording(60, 7, unix)]);
+    assert_equal(&[recording(300, 7, unix), recording(90, 1_000, Some(1_600_000_000_000_000_000))]);
+    // Without Unix time, each begins with its own first event.
+    assert_equal(&[recording(120, 5, None), recording(60, 9, unix)]);
+}
+
+#[test]
+fn what_a_killed_process_left_merges_too() {
+    let whole = recording(300, 7, Some(1_700_000_000_000_000_000));
+    let cut = whole[..whole.len() * 2 / 3].to_vec();
+    assert_equal(&[cut.clone(), whole]);
+    assert_eq!(Survey::of(cut.as_slice()).unwrap().losses.counts()[0].loss.name(), "truncated_file");
+}
+
+#[test]
+fn events_may_refer_to_args_of_long_ago() {
+    let mut builder = TraceBuilder::new();
+    let mut writer = file::Writer::create(Vec::new()).unwrap();
+    let track = builder.track(Ident::Int(1), Ident::Int(1));
+    let (name, category) = (builder.intern("late"), builder.category("cpu_op"));
+    let mut pending = PendingArgs::default();
+    builder.push_arg(&mut pending, ArgOrigin::Args, b"small", Arg::Int(77));
+    let args = builder.commit_args(&mut pending);
+    pending.clear();
+    for number in 1..50 {
+        push_event(&mut builder, number);
+        builder.push_arg(&mut pending, ArgOrigin::Args, b"small", Arg::Int(number));
+        builder.commit_args(&mut pending);
+        pending.clear();
+        writer.append(&mut builder).unwrap();
+    }
+    let event = EventRow { time: Timestamp(5_000), name, category, track, args };
+    builder.push_span(SpanRow { event, duration: Duration(1) });
+    assert_equal(&[writer.finish(&mut builder).unwrap()]);
+}
