@@ -1,6 +1,7 @@
 //! One chunk on its way to the file: rows as Arrow columns in the order of the schema. What goes into which chunk is
 //! decided by `write`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
@@ -10,10 +11,11 @@ use arrow_array::{
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field};
 
-use crate::args::{ArgColumn, ArgKey, ArgSchema};
+use crate::args::{ArgKey, ArgSchema};
 use crate::file::checksum::checksum;
 use crate::file::error::FileError;
-use crate::file::schema::{CHECKSUM, SCHEMA, item_field};
+use crate::file::packed::{COLUMNS, PackedColumns};
+use crate::file::schema::{CHECKSUM, SCHEMA, item_field, table_fields};
 use crate::ids::{Ident, StringId};
 use crate::losses::Losses;
 use crate::metadata::Clock;
@@ -40,13 +42,14 @@ pub(super) struct Chunk<'a> {
     pub(super) source: Vec<(&'static str, String)>,
     pub(super) layout_keys: Vec<(u16, ArgKey)>,
     pub(super) arg_rows: Vec<(u16, u32)>,
-    pub(super) values: Values,
+    /// Which rows of which layout those are.
+    pub(super) args: Vec<(u16, &'a ArgSchema, Range<usize>)>,
     /// The columns of [`EVENT_TABLES`]; none where the chunk has no rows of them.
     pub(super) events: [Vec<ArrayRef>; EVENT_TABLES.len()],
     pub(super) verbatim: Vec<u32>,
 }
 
-/// Pieces of the columns of args, one after the other.
+/// Pieces of the columns of args, one after the other, as they are checked.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     layout: Vec<u16>,
@@ -57,10 +60,11 @@ pub(super) struct Values {
     ids: Pieces<u32>,
 }
 
+/// Lists of numbers, one after the other.
 #[derive(Debug)]
-struct Pieces<T> {
-    values: Vec<T>,
-    lengths: Vec<usize>,
+pub(super) struct Pieces<T> {
+    pub(super) values: Vec<T>,
+    pub(super) lengths: Vec<usize>,
 }
 
 impl<T> Default for Pieces<T> {
@@ -77,40 +81,36 @@ impl<T: Copy> Pieces<T> {
 }
 
 impl Values {
-    /// Adds rows `from..to` of every column of a layout.
-    pub(super) fn push(&mut self, number: u16, layout: &ArgSchema, from: usize, to: usize) {
-        for (position, column) in layout.columns.iter().enumerate() {
-            self.layout.push(number);
-            self.position.push(position as u16);
-            let (mut small, mut ints, mut floats, mut ids): (&[u32], &[i64], &[f64], &[u32]) =
-                (&[], &[], &[], &[]);
-            match column {
-                ArgColumn::Small(values) => small = &values[from..to],
-                ArgColumn::Int(values) => ints = &values[from..to],
-                ArgColumn::Float(values) => floats = &values[from..to],
-                ArgColumn::Id(values) => ids = &values[from..to],
-            }
-            self.small.push(small);
-            self.ints.push(ints);
-            self.floats.push(floats);
-            self.ids.push(ids);
-        }
+    /// Adds a piece of one key of a layout, in the list of its type.
+    pub(super) fn push(
+        &mut self,
+        layout: u16,
+        position: u16,
+        (small, ints, floats, ids): (&[u32], &[i64], &[f64], &[u32]),
+    ) {
+        self.layout.push(layout);
+        self.position.push(position);
+        self.small.push(small);
+        self.ints.push(ints);
+        self.floats.push(floats);
+        self.ids.push(ids);
     }
 
-    fn columns(self) -> Vec<ArrayRef> {
-        vec![
+    pub(super) fn table(self) -> Result<StructArray, ArrowError> {
+        let columns = vec![
             numbers::<UInt16Type>(self.layout),
             numbers::<UInt16Type>(self.position),
             self.small.list::<UInt32Type>(),
             self.ints.list::<Int64Type>(),
             self.floats.list::<arrow_array::types::Float64Type>(),
             self.ids.list::<UInt32Type>(),
-        ]
+        ];
+        StructArray::try_new(table_fields("values"), columns, None)
     }
 }
 
 impl<T: arrow_buffer::ArrowNativeType> Pieces<T> {
-    fn list<A: ArrowPrimitiveType<Native = T>>(self) -> ArrayRef {
+    pub(super) fn list<A: ArrowPrimitiveType<Native = T>>(self) -> ArrayRef {
         let offsets = OffsetBuffer::from_lengths(self.lengths);
         Arc::new(ListArray::new(Arc::new(item_field(A::DATA_TYPE)), offsets, numbers::<A>(self.values), None))
     }
@@ -152,7 +152,25 @@ impl Chunk<'_> {
         Ok(RecordBatch::try_new(Arc::clone(&SCHEMA), columns)?)
     }
 
+    fn packed(&self) -> PackedColumns {
+        let packed = self.packed_into(PackedColumns::default());
+        if packed.is_fair() { packed } else { self.packed_into(PackedColumns::in_full()) }
+    }
+
+    fn packed_into(&self, mut packed: PackedColumns) -> PackedColumns {
+        for (number, (name, columns)) in EVENT_TABLES.into_iter().zip(&self.events).enumerate() {
+            if !columns.is_empty() {
+                packed.push_table(number, columns, &table_fields(name));
+            }
+        }
+        for (layout, schema, rows) in &self.args {
+            packed.push_args(*layout, schema, rows.clone());
+        }
+        packed
+    }
+
     fn columns(self, clock: Clock, losses: &Losses, complete: bool) -> Result<Vec<ArrayRef>, ArrowError> {
+        let packed = self.packed();
         let mut rows: Vec<(&str, Vec<ArrayRef>)> = vec![
             ("strings", vec![strings(self.strings)]),
             ("categories", vec![numbers::<UInt32Type>(self.categories)]),
@@ -166,9 +184,8 @@ impl Chunk<'_> {
                 let (arg_schemas, counts) = self.arg_rows.into_iter().unzip();
                 vec![numbers::<UInt16Type>(arg_schemas), numbers::<UInt32Type>(counts)]
             }),
-            ("values", self.values.columns()),
+            (COLUMNS, packed.columns()),
         ];
-        rows.extend(EVENT_TABLES.into_iter().zip(self.events));
         rows.push(("verbatim", vec![numbers::<UInt32Type>(self.verbatim)]));
         rows.push(("losses", loss_columns(losses)));
         rows.push(("complete", vec![numbers::<UInt8Type>(vec![u8::from(complete)])]));
@@ -200,7 +217,7 @@ fn column(field: &Field, mut columns: Vec<ArrayRef>) -> Result<ArrayRef, ArrowEr
     Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, values, None)?))
 }
 
-fn numbers<A: ArrowPrimitiveType>(values: Vec<A::Native>) -> ArrayRef {
+pub(super) fn numbers<A: ArrowPrimitiveType>(values: Vec<A::Native>) -> ArrayRef {
     Arc::new(PrimitiveArray::<A>::new(ScalarBuffer::from(values), None))
 }
 

@@ -7,6 +7,7 @@ use arrow_array::{
 };
 
 use crate::file::checksum::checksum;
+use crate::file::packed::{COLUMNS, unpack};
 use crate::file::schema::CHECKSUM;
 
 /// A chunk that is not what a writer wrote.
@@ -18,6 +19,8 @@ pub(super) type Checked<T> = Result<T, Damaged>;
 /// The columns of a chunk whose checksum is right.
 pub(super) struct Chunk<'a> {
     batch: &'a RecordBatch,
+    /// The tables that were packed.
+    unpacked: Vec<(&'static str, StructArray)>,
 }
 
 impl<'a> Chunk<'a> {
@@ -30,9 +33,14 @@ impl<'a> Chunk<'a> {
             batch.column_by_name(CHECKSUM).and_then(|column| column.as_primitive_opt::<UInt32Type>());
         match stored.and_then(|stored| stored.values().first().copied()) {
             // A fuzzer does not guess checksums, and what lies behind them must hold all the same.
-            Some(stored) if stored == found || cfg!(fuzzing) => Ok(Self { batch }),
-            _ => Err(Damaged),
+            Some(stored) if stored == found || cfg!(fuzzing) => {}
+            _ => return Err(Damaged),
         }
+        let mut chunk = Self { batch, unpacked: Vec::new() };
+        if let Some(packed) = chunk.table(COLUMNS)? {
+            chunk.unpacked = unpack(&packed)?;
+        }
+        Ok(chunk)
     }
 
     pub(super) fn column(&self, name: &str) -> Option<&'a ArrayRef> {
@@ -47,6 +55,9 @@ impl<'a> Chunk<'a> {
     }
 
     pub(super) fn table(&self, name: &str) -> Checked<Option<StructArray>> {
+        if let Some((_, table)) = self.unpacked.iter().find(|(table, _)| *table == name) {
+            return Ok(Some(table.clone()));
+        }
         let Some(items) = self.items(name)? else { return Ok(None) };
         items.as_struct_opt().cloned().map(Some).ok_or(Damaged)
     }

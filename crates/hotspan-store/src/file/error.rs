@@ -37,13 +37,13 @@ pub enum FileError {
     },
     /// It was written by a version that changed the meaning of the columns.
     #[error(
-        "this file has .hotspan format {found}, this hotspan reads format {supported}.x \
+        "this file has .hotspan format {found}, this hotspan reads formats 1.x to {supported}.x \
          (hint: install the hotspan version that wrote it, or export the trace there and import it here)"
     )]
     Version {
         /// The file's version.
         found: String,
-        /// The major version read here.
+        /// The latest major version read here.
         supported: u32,
     },
     /// A column has a type that this version cannot take.

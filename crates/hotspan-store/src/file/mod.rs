@@ -24,6 +24,7 @@ mod chunk;
 mod columns;
 mod error;
 mod message;
+mod packed;
 mod read;
 mod schema;
 mod write;

@@ -6,12 +6,13 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::events::{Counters, Flows, Instants, Spans};
 use crate::file::error::FileError;
+use crate::file::packed::COLUMNS;
 use crate::profile::{CallStats, Frames, LineStats, Samples, Stacks};
 
-/// Readers refuse another major version.
-pub(super) const MAJOR: u32 = 1;
+/// Readers refuse later major versions.
+pub(super) const MAJOR: u32 = 2;
 /// Grows when columns or fields are added.
-const MINOR: u32 = 1;
+const MINOR: u32 = 0;
 /// The schema metadata key that makes an Arrow stream a `.hotspan` file.
 pub(super) const VERSION_KEY: &str = "hotspan.version";
 
@@ -29,8 +30,40 @@ pub(super) static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         (VERSION_KEY.to_owned(), format!("{MAJOR}.{MINOR}")),
         ("hotspan.writer".to_owned(), concat!("hotspan ", env!("CARGO_PKG_VERSION")).to_owned()),
     ];
-    Arc::new(Schema::new_with_metadata(columns(), metadata))
+    let is_written = |field: &Field| !OF_VERSION_1.contains(&field.name().as_str());
+    let columns = columns().into_iter().filter(is_written).collect::<Vec<_>>();
+    Arc::new(Schema::new_with_metadata(columns, metadata))
 });
+
+/// Tables that version 1 stored value by value, and that are packed since. They are read as they were, and are what packed
+/// columns unpack to.
+const OF_VERSION_1: [&str; 10] = [
+    "values",
+    "spans",
+    "instants",
+    "counters",
+    "flows",
+    "frames",
+    "stacks",
+    "samples",
+    "call_stats",
+    "line_stats",
+];
+
+/// Every column that a file of any version may have.
+static KNOWN: LazyLock<Schema> = LazyLock::new(|| Schema::new(columns()));
+
+/// The fields of a table.
+pub(super) fn table_fields(table: &str) -> Fields {
+    let fields = KNOWN.field_with_name(table).ok().and_then(|field| match field.data_type() {
+        DataType::List(item) => match item.data_type() {
+            DataType::Struct(fields) => Some(fields.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    fields.unwrap_or_default()
+}
 
 fn columns() -> Vec<Field> {
     use DataType::{Float64, Int64, UInt8, UInt16, UInt32, UInt64, Utf8};
@@ -84,6 +117,21 @@ fn columns() -> Vec<Field> {
                 ("ints", numbers(Int64)),
                 ("floats", numbers(Float64)),
                 ("ids", numbers(UInt32)),
+            ],
+        ),
+        table(
+            COLUMNS,
+            &[
+                ("table", UInt8),
+                ("layout", UInt16),
+                ("column", UInt16),
+                ("type", UInt8),
+                ("rows", UInt32),
+                ("method", UInt8),
+                ("width", UInt8),
+                ("first", Int64),
+                ("base", Int64),
+                ("bytes", numbers(UInt8)),
             ],
         ),
         events("spans", Spans::fields()),
@@ -152,7 +200,7 @@ pub(super) fn decode(schema: arrow_ipc::Schema<'_>, offset: u64) -> Result<Schem
         if fields[..index].iter().any(|other| other.name() == field.name()) {
             return Err(not_hotspan("a schema with two columns of one name"));
         }
-        if let Ok(ours) = SCHEMA.field_with_name(field.name())
+        if let Ok(ours) = KNOWN.field_with_name(field.name())
             && !takes(ours.data_type(), field.data_type())
         {
             return Err(FileError::ColumnType {
@@ -171,7 +219,7 @@ fn check_version(schema: arrow_ipc::Schema<'_>) -> Option<Result<(), FileError>>
     let found = entry.value()?;
     let (major, minor) = found.split_once('.')?;
     let (major, _minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
-    Some(if major == MAJOR {
+    Some(if (1..=MAJOR).contains(&major) {
         Ok(())
     } else {
         Err(FileError::Version { found: found.to_owned(), supported: MAJOR })

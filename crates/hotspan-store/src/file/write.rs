@@ -221,7 +221,12 @@ impl Written {
         self.arg_schemas = content.arg_schemas.len();
     }
 
-    fn fill_args(&mut self, content: &Content<'_>, progress: &mut Progress, chunk: &mut Chunk<'_>) -> bool {
+    fn fill_args<'a>(
+        &mut self,
+        content: &Content<'a>,
+        progress: &mut Progress,
+        chunk: &mut Chunk<'a>,
+    ) -> bool {
         self.arg_rows.resize(content.arg_schemas.len(), 0);
         let mut budget = CHUNK_VALUES;
         while let Some(layout) = content.arg_schemas.get(progress.layout) {
@@ -239,7 +244,7 @@ impl Written {
                 let number = progress.layout as u16;
                 let count = (to - progress.arg_row) as u32;
                 chunk.arg_rows.push((number, count));
-                chunk.values.push(number, layout, progress.arg_row, to);
+                chunk.args.push((number, layout, progress.arg_row..to));
                 self.arg_rows[progress.layout] += count;
             }
             if to < rows {

@@ -129,20 +129,20 @@ fn versions() {
     let (whole, bytes) = small_file();
     let with_version = |version: &[u8; 3]| {
         // The length of the text stands before it; the version of the writer may hold it too.
-        let place = bytes.windows(7).position(|bytes| bytes == b"\x03\0\0\x001.1").unwrap() + 4;
+        let place = bytes.windows(7).position(|bytes| bytes == b"\x03\0\0\x002.0").unwrap() + 4;
         let mut changed = bytes.clone();
         changed[place..place + 3].copy_from_slice(version);
         read(&changed)
     };
     assert_eq!(
-        first_difference(&with_version(b"1.9").unwrap(), &whole),
+        first_difference(&with_version(b"2.9").unwrap(), &whole),
         None,
         "a newer minor version is read"
     );
-    let error = with_version(b"2.0").unwrap_err();
+    let error = with_version(b"3.0").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "this file has .hotspan format 2.0, this hotspan reads format 1.x \
+        "this file has .hotspan format 3.0, this hotspan reads formats 1.x to 2.x \
          (hint: install the hotspan version that wrote it, or export the trace there and import it here)"
     );
     assert!(matches!(with_version(b"x.y"), Err(FileError::NotHotspan { .. })));

@@ -10,3 +10,4 @@ mod merge_files;
 mod round_trip;
 mod sample;
 mod spool;
+mod version_1;
