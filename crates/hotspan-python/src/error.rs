@@ -4,6 +4,7 @@ use std::io;
 
 use hotspan_analyze::SortError;
 use hotspan_formats::{ExportError, ImportError, OpenError};
+use hotspan_store::visible;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -26,9 +27,11 @@ pub(crate) fn from_sample(error: &hotspan_collect::native::SampleError) -> PyErr
 }
 
 pub(crate) fn from_open(error: &OpenError) -> PyErr {
+    // A message quotes what it found in the file.
+    let message = visible(&error.to_string()).into_owned();
     let message = match error.hint() {
-        Some(hint) => format!("{error}\nhint: {hint}"),
-        None => error.to_string(),
+        Some(hint) => format!("{message}\nhint: {hint}"),
+        None => message,
     };
     match &error.error {
         ImportError::Io(source) => os_error(source, &error.path.display().to_string()),

@@ -44,6 +44,7 @@ mod string_table;
 mod table;
 mod trace;
 mod units;
+mod visible;
 
 pub use args::{Arg, ArgKey, ArgOrigin, ArgReader, ArgSchema, ArgValue, Args};
 pub use arrow::{ArrowColumn, SPAN_COLUMNS, spans_batch};
@@ -64,3 +65,4 @@ pub use profile::{
 pub use string_table::StringTable;
 pub use trace::{Process, Trace, Track};
 pub use units::{Bytes, Duration, Timestamp};
+pub use visible::{is_unsafe_to_show, visible, visible_lines};

@@ -1,10 +1,12 @@
 //! What can go wrong in a command, with its exit code.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use hotspan_analyze::report::schema::SortError;
 use hotspan_formats::{ExportError, OpenError, TRACE_ENDINGS};
+
+use crate::progress::say;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -108,9 +110,8 @@ pub(crate) fn report(error: &CommandError) {
     if matches!(error, CommandError::Ended(_)) {
         return;
     }
-    let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "error: {error}");
+    say(&format!("error: {error}"));
     if let Some(hint) = error.hint() {
-        let _ = writeln!(stderr, "hint: {hint}");
+        say(&format!("hint: {hint}"));
     }
 }

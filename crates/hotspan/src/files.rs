@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hotspan_analyze::Model;
 use hotspan_formats::{open_with, trace_stem};
+use hotspan_store::visible;
 
 use crate::error::CommandError;
 use crate::progress::Bar;
@@ -94,9 +95,11 @@ pub(crate) fn open(path: &Path) -> Result<Model, CommandError> {
 /// How a trace is headed when there are several.
 pub(crate) fn heading(path: &Path, model: &Model) -> String {
     let distributed = model.distributed().unwrap_or_default();
+    let path = path.display().to_string();
+    let path = visible(&path);
     match (distributed.rank, distributed.world_size) {
-        (Some(rank), Some(size)) => format!("{} (rank {rank} of {size})", path.display()),
-        (Some(rank), None) => format!("{} (rank {rank})", path.display()),
-        _ => path.display().to_string(),
+        (Some(rank), Some(size)) => format!("{path} (rank {rank} of {size})"),
+        (Some(rank), None) => format!("{path} (rank {rank})"),
+        _ => path.into_owned(),
     }
 }

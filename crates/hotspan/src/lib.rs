@@ -20,6 +20,8 @@ use std::io::{self, Write};
 
 use clap::Parser;
 
+use present::Outlet;
+
 pub use error::CommandError;
 pub use present::pstats_text::stats_text;
 pub use present::{advice_text, line_text, torch_table};
@@ -32,11 +34,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => {
             // Help and version are no errors: clap prints them to stdout.
             let code = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print();
+            tell(&error);
             return code;
         }
     };
-    let mut output = io::BufWriter::new(io::stdout().lock());
+    let mut output = Outlet::stdout();
     let result = commands::run(cli.command, &mut output);
     // What a command has to show is shown, also when it failed in the end.
     let flushed = output.flush().map_err(CommandError::from);
@@ -49,5 +51,23 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             error::report(&error);
             error.exit_code()
         }
+    }
+}
+
+/// Prints help, or what is wrong with the arguments, which it quotes.
+fn tell(error: &clap::Error) {
+    let print = |output: &mut dyn Write, style: present::Style| {
+        let text = error.render();
+        let _ = if style.color { write!(output, "{}", text.ansi()) } else { write!(output, "{text}") };
+        let _ = output.flush();
+    };
+    if error.use_stderr() {
+        let mut output = Outlet::stderr();
+        let style = output.style();
+        print(&mut output, style);
+    } else {
+        let mut output = Outlet::stdout();
+        let style = output.style();
+        print(&mut output, style);
     }
 }

@@ -5,15 +5,18 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use hotspan_formats::Progress;
+use hotspan_store::visible;
+
+use crate::present::Outlet;
 
 /// Short work shows no bar at all.
 const PATIENCE: Duration = Duration::from_millis(300);
 const INTERVAL: Duration = Duration::from_millis(100);
 const WIDTH: usize = 30;
 
-/// Says something to the person at the terminal.
+/// Says something to the person at the terminal, in one line.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(Outlet::stderr(), "{}", visible(text));
 }
 
 /// A bar that follows the reading of a file.
@@ -27,7 +30,7 @@ pub(crate) struct Bar {
 impl Bar {
     pub(crate) fn new(label: &str) -> Self {
         Self {
-            label: label.to_owned(),
+            label: visible(label).into_owned(),
             started: Instant::now(),
             drawn: None,
             visible: io::stderr().is_terminal(),

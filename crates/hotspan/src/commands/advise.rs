@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         Ok(output.write_all(text.as_bytes())?)
     });
     if arguments.json {
-        writeln!(output, "{:#}", Value::Array(objects))?;
+        present::write_json(&Value::Array(objects), output)?;
     }
     result?;
     failing.sort_unstable();

@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
             "steps": steps,
             "rows": present::json_rows(&table),
         });
-        return Ok(writeln!(output, "{object:#}")?);
+        return Ok(present::write_json(&object, output)?);
     }
     output.write_all(present::in_format(&table, arguments.format, &[], true).as_bytes())?;
     let hidden = result.noise_count();

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::time::Duration;
 
 use hotspan_collect::sampler::{Frame, ProcessNumber, ProcessReader, SamplerError, ThreadSample, locals};
+use hotspan_store::visible;
 use serde_json::{Value, json};
 
 use crate::error::CommandError;
-use crate::present::printable;
+use crate::present;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,24 +38,23 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     let mut reader = ProcessReader::attach(ProcessNumber(arguments.pid))?;
     let threads = look(&mut reader)?;
     if arguments.json {
-        writeln!(output, "{:#}", as_json(arguments, &reader, &threads))?;
-        return Ok(());
+        return Ok(present::write_json(&as_json(arguments, &reader, &threads), output)?);
     }
     let interpreter = reader.interpreter();
-    writeln!(output, "Process {}: {}", arguments.pid, printable(&command_line(arguments.pid)))?;
-    writeln!(output, "Python {} ({})", interpreter.version, printable(&interpreter.file))?;
+    writeln!(output, "Process {}: {}", arguments.pid, visible(&command_line(arguments.pid)))?;
+    writeln!(output, "Python {} ({})", interpreter.version, visible(&interpreter.file))?;
     for thread in &threads {
         let number =
             thread.number.map_or_else(|| format!("{:#x}", thread.ident), |number| number.to_string());
         let gil = if thread.gil { ", holds the GIL" } else { "" };
-        let name = printable(&thread.name).replace('\n', " ");
+        let name = visible(&thread.name);
         writeln!(output, "\nThread {number} ({}{gil}): \"{name}\"", thread.state.word())?;
         for frame in &thread.frames {
             let function = reader.function(frame.function);
-            let text = printable(&format!("{} ({}:{})", function.name, function.file, frame.line));
-            writeln!(output, "    {}", text.replace('\n', " "))?;
+            let place = format!("{} ({}:{})", function.name, function.file, frame.line);
+            writeln!(output, "    {}", visible(&place))?;
             for (name, value) in variables(arguments, &reader, frame) {
-                writeln!(output, "        {} = {}", printable(&name), printable(&value))?;
+                writeln!(output, "        {} = {}", visible(&name), visible(&value))?;
             }
         }
     }

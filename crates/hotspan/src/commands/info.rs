@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hotspan_analyze::Model;
 use hotspan_analyze::summary::Summary;
-use hotspan_store::Bytes;
+use hotspan_store::{Bytes, visible};
 use serde_json::{Map, Value, json};
 
 use crate::error::CommandError;
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         print(path, model, summary, output)
     });
     if arguments.json {
-        writeln!(output, "{:#}", Value::Array(objects))?;
+        present::write_json(&Value::Array(objects), output)?;
     }
     result
 }
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
 fn print(path: &Path, model: &Model, summary: &Summary, output: &mut dyn Write) -> Result<(), CommandError> {
     writeln!(output, "{}", files::heading(path, model))?;
     for (name, value) in describe(model) {
-        writeln!(output, "  {name:<14} {value}")?;
+        writeln!(output, "  {name:<14} {}", visible(&value))?;
     }
     for table in summary.report() {
         writeln!(output)?;

@@ -1,6 +1,7 @@
 //! `hotspan record --memory -- command`: the memory of a command and its children over time.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use hotspan_formats::export::{chrome, hotspan, memory_plot, mprof};
 use hotspan_formats::{Exporter, save, uncompressed};
 
 use crate::error::CommandError;
-use crate::present;
+use crate::present::{self, Outlet};
 use crate::progress::say;
 
 /// The file that is written when nobody says.
@@ -63,7 +64,7 @@ pub(crate) fn run(
     let model = Model::new(recording.builder.finish());
     save(&model, exporter, output)?;
     let memory = model.process_memory();
-    say(present::text(&memory.report()).trim_end());
+    let _ = Outlet::stderr().write_all(present::text(&memory.report()).as_bytes());
     let peak = memory
         .peak
         .map_or_else(String::new, |(time, bytes)| format!("; peak {bytes} at {:.2} s", time.0 as f64 / 1e9));

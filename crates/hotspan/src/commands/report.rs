@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hotspan_analyze::Model;
 use hotspan_analyze::overview::compare::{Comparison, compare};
 use hotspan_analyze::{Overview, Table, overview};
+use hotspan_store::visible;
 use serde_json::{Map, Value, json};
 
 use crate::commands::report_html;
@@ -102,7 +103,7 @@ pub(crate) fn write(
 ) -> Result<(), CommandError> {
     let overview = overview(model);
     let text = if format.json {
-        format!("{:#}\n", overview_json(&overview))
+        present::json_text(&overview_json(&overview)) + "\n"
     } else if format.markdown {
         overview_markdown(&overview)
     } else {
@@ -135,14 +136,15 @@ fn overview_markdown(overview: &Overview) -> String {
     out.push_str(&format!("\n## What to change\n\n{}", present::advice_markdown(&overview.advice)));
     if !overview.missing.is_empty() {
         out.push_str("\n## What is missing\n\n");
-        overview.missing.iter().for_each(|text| out.push_str(&format!("- {text}\n")));
+        overview.missing.iter().for_each(|text| out.push_str(&format!("- {}\n", visible(text))));
     }
     out
 }
 
 fn markdown(tables: &[Table]) -> String {
-    let section =
-        |table: &Table| format!("## {}\n\n{}", table.title, present::markdown(&table.clone().titled("")));
+    let section = |table: &Table| {
+        format!("## {}\n\n{}", visible(&table.title), present::markdown(&table.clone().titled("")))
+    };
     tables.iter().map(section).collect::<Vec<_>>().join("\n")
 }
 
@@ -167,9 +169,10 @@ fn write_comparison(
                 "kept": comparison.findings_kept,
             },
         });
-        format!("{object:#}\n")
+        present::json_text(&object) + "\n"
     } else if format.markdown {
-        let words: String = comparison.in_words().iter().map(|text| format!("- {text}\n")).collect();
+        let words: String =
+            comparison.in_words().iter().map(|text| format!("- {}\n", visible(text))).collect();
         format!("{words}\n{}", markdown(&tables))
     } else {
         present::comparison_text(comparison, style)

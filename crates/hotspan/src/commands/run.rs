@@ -14,7 +14,7 @@ mod unrecorded;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 
 use crate::commands::report::{self, ReportFormat};
 use crate::error::CommandError;
-use crate::present::Style;
+use crate::present::Outlet;
 use crate::progress::say;
 use crate::run_folder::{Recordings, merged};
 use output::Output;
@@ -177,20 +177,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         }
     };
     let mut text = Vec::new();
-    let style = Style::of(io::stderr().is_terminal());
-    report::write(&model, arguments.format, style, &mut text)?;
-    let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr).and_then(|()| stderr.write_all(&text));
-    let _ = writeln!(
-        stderr,
-        "\n{}",
-        match saved {
-            Ok(()) => format!("The recording is {}", output.path.display()),
-            // The program has run; its exit code is worth more than ours, and nothing is lost.
-            Err(error) => not_saved(&error, &output),
-        }
-    );
+    let mut stderr = Outlet::stderr();
+    report::write(&model, arguments.format, stderr.style(), &mut text)?;
+    let _ = writeln!(stderr).and_then(|()| stderr.write_all(&text)).and_then(|()| writeln!(stderr));
     drop(stderr);
+    match saved {
+        Ok(()) => say(&format!("The recording is {}", output.path.display())),
+        // The program has run; its exit code is worth more than ours, and nothing is lost.
+        Err(error) => say_not_saved(&error, &output),
+    }
     if let Some(picture) = &arguments.flamegraph {
         draw_flame_graph(&model, picture, program.in_words());
     }
@@ -200,13 +195,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
 }
 
-/// What to do about a recording that could not be saved.
-fn not_saved(error: &ExportError, output: &Output) -> String {
+/// Says what to do about a recording that could not be saved.
+fn say_not_saved(error: &ExportError, output: &Output) {
     let spool = output.spool.display();
-    format!(
-        "error: the recording was not saved: {error}\n\
-         hint: all of it is still in {spool}: `hotspan report {spool}` reads it"
-    )
+    say(&format!("error: the recording was not saved: {error}"));
+    say(&format!("hint: all of it is still in {spool}: `hotspan report {spool}` reads it"));
 }
 
 fn draw_flame_graph(model: &Model, path: &Path, title: String) {

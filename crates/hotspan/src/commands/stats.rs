@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         Ok(())
     });
     if format.json && !shows_functions {
-        writeln!(output, "{:#}", Value::Array(objects))?;
+        present::write_json(&Value::Array(objects), output)?;
     }
     result
 }
@@ -151,5 +151,5 @@ fn torch_table(model: &Model, group_by: &GroupBy, arguments: &Arguments) -> Resu
         ..TableOptions::default()
     };
     let options = if arguments.wide { options.wide() } else { options };
-    Ok(present::printable(&table(&averages, &options)?))
+    Ok(table(&averages, &options)?)
 }

@@ -4,7 +4,7 @@ use hotspan_analyze::Model;
 use hotspan_analyze::lines::line_functions;
 
 use crate::present::line_text::{LineReportOptions, line_report, memory_report};
-use crate::{present, source_text};
+use crate::source_text;
 
 /// Whether a trace has lines and no events.
 pub(super) fn is_all_there_is(model: &Model) -> bool {
@@ -25,5 +25,5 @@ pub(super) fn text(model: &Model) -> String {
         text.push_str(&line_report(model, &options, &read));
     }
     text.push_str(&memory_report(model, 3, &read));
-    present::printable(&text)
+    text
 }

@@ -78,7 +78,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
             "top draws on a terminal; with --once it prints a table (and JSON with --json)".to_owned(),
         ));
     }
-    let ended = Screen::open(arguments, view, recording, output)?.show(&signals, delay, limit)?;
+    let ended =
+        Screen::open(arguments, view, recording, &mut io::stdout().lock())?.show(&signals, delay, limit)?;
     if ended {
         writeln!(output, "process {} has ended", arguments.pid)?;
     }
@@ -127,8 +128,7 @@ fn once(
             "active_percent": share(totals.active),
             "rows": present::json_rows(&table),
         });
-        writeln!(output, "{object:#}")?;
-        return Ok(());
+        return Ok(present::write_json(&object, output)?);
     }
     table.title = format!("{} samples of process {}", totals.samples, arguments.pid);
     table.rows.truncate(40);

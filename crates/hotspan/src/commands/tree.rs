@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::error::CommandError;
 use crate::files;
-use crate::present;
+use crate::present::{self, Style};
 use crate::progress::say;
 
 const EXAMPLES: &str = "\
@@ -63,6 +63,7 @@ impl From<Show> for ShowOptions {
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
     let options =
         TreeOptions { lines: arguments.lines, threads: arguments.threads, busy_only: arguments.busy };
+    let style = Style::of(io::stdout().is_terminal());
     let mut objects = Vec::new();
     let result = files::for_each(&arguments.files, |path, model, position| {
         let tree = call_tree(model, &options);
@@ -80,16 +81,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         if tree.source == TreeSource::Nothing {
             say(&format!("note: {} has neither samples nor calls", path.display()));
         }
-        Ok(output.write_all(present::tree(&report, colored()).as_bytes())?)
+        Ok(output.write_all(present::tree(&report, style.color).as_bytes())?)
     });
     if arguments.json {
-        writeln!(output, "{:#}", Value::Array(objects))?;
+        present::write_json(&Value::Array(objects), output)?;
     }
     result
-}
-
-/// Whether colours reach a person who wants them.
-pub(crate) fn colored() -> bool {
-    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    !unwanted && io::stdout().is_terminal()
 }

@@ -1,16 +1,17 @@
 //! Advice for people and for programs: text, Markdown and JSON.
 
 use hotspan_analyze::advice::{Advice, Finding, Rule};
+use hotspan_store::visible;
 use serde_json::{Value, json};
 
-use super::{json_rows, markdown, printable, text};
+use super::{json_rows, markdown, text};
 
 /// Advice as text: each finding with its fix, its gain and its evidence, then what could not be checked.
 #[must_use]
 pub fn advice_text(advice: &Advice) -> String {
     let mut out = heading(advice);
     for (number, (rule, finding)) in advice.findings.iter().enumerate() {
-        out.push_str(&format!("\n{}. {}: {}\n", number + 1, rule.id, finding.message));
+        out.push_str(&format!("\n{}. {}: {}\n", number + 1, rule.id, visible(&finding.message)));
         for (label, value) in details(finding) {
             out.push_str(&format!("   {label:<11} {value}\n"));
         }
@@ -21,14 +22,14 @@ pub fn advice_text(advice: &Advice) -> String {
         }
     }
     out.push_str(&skipped(advice, ""));
-    printable(&out)
+    out
 }
 
 /// Advice as Markdown.
 pub(crate) fn advice_markdown(advice: &Advice) -> String {
     let mut out = heading(advice);
     for (rule, finding) in &advice.findings {
-        out.push_str(&format!("\n### {}\n\n{}\n\n", rule.id, finding.message));
+        out.push_str(&format!("\n### {}\n\n{}\n\n", rule.id, visible(&finding.message)));
         for (label, value) in details(finding) {
             out.push_str(&format!("- {label}: {value}\n"));
         }
@@ -37,7 +38,7 @@ pub(crate) fn advice_markdown(advice: &Advice) -> String {
         out.push_str(&format!("\n{}", markdown(&evidence)));
     }
     out.push_str(&skipped(advice, "- "));
-    printable(&out)
+    out
 }
 
 /// Advice as JSON: times in nanoseconds.
@@ -86,9 +87,9 @@ fn heading(advice: &Advice) -> String {
 }
 
 fn details(finding: &Finding) -> Vec<(&'static str, String)> {
-    let mut rows = vec![("fix", finding.fix.clone())];
+    let mut rows = vec![("fix", visible(&finding.fix).into_owned())];
     if let Some(source) = finding.source() {
-        rows.push(("source", source.to_owned()));
+        rows.push(("source", visible(source).into_owned()));
     }
     if let Some(gain) = &finding.gain {
         rows.push(("gain", format!("up to {} ({:.1} %): {}", gain.time, gain.percent, gain.how)));

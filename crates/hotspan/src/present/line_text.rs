@@ -6,7 +6,7 @@ mod number;
 use std::fmt::Write;
 
 use hotspan_analyze::lines::{LineFunction, line_functions};
-use hotspan_store::{LineRow, Trace};
+use hotspan_store::{LineRow, Trace, visible};
 
 use block::block_length;
 use number::general;
@@ -57,8 +57,8 @@ pub fn line_report(trace: &Trace, options: &LineReportOptions, source: Source<'_
         for function in &functions {
             let seconds = function.time().0 as f64 * NANOSECOND;
             if !options.skip_zero || seconds != 0.0 {
-                let LineFunction { file, first_line, name, .. } = function;
-                let _ = writeln!(text, "{seconds:6.2} seconds - {file}:{first_line} - {name}");
+                let (file, name) = (visible(&function.file), visible(&function.name));
+                let _ = writeln!(text, "{seconds:6.2} seconds - {file}:{} - {name}", function.first_line);
             }
         }
     }
@@ -75,8 +75,13 @@ fn source_lines(function: &LineFunction, source: Source<'_>) -> Option<Vec<(u32,
     let from = (function.first_line.max(1) as usize - 1).min(lines.len());
     let lines = &lines[from..];
     let shown = lines[..block_length(lines)].iter();
-    let shown = shown.map(|line| line.trim_end_matches('\n').trim_end_matches('\r').to_owned());
+    let shown = shown.map(|line| visible_source(line.trim_end_matches('\n').trim_end_matches('\r')));
     Some((function.first_line..).zip(shown).collect())
+}
+
+/// A line of source text. Tabs stay, as line_profiler leaves them: they indent.
+fn visible_source(line: &str) -> String {
+    line.split('\t').map(visible).collect::<Vec<_>>().join("\t")
 }
 
 /// What is shown without the source: the lines that ran and, unless that would be absurd, those between them.
@@ -91,6 +96,7 @@ fn empty_lines(function: &LineFunction) -> Vec<(u32, String)> {
 
 fn show_function(text: &mut String, function: &LineFunction, unit: f64, source: Source<'_>) {
     let LineFunction { file, first_line, name, lines } = function;
+    let (file, name) = (visible(file), visible(name));
     let total = function.time().0 as f64;
     let _ = writeln!(text, "Total time: {} s", general(total * NANOSECOND, 6));
     let contents = if let Some(contents) = source_lines(function, source) {
@@ -179,7 +185,12 @@ pub fn memory_report(trace: &Trace, precision: usize, source: Source<'_>) -> Str
             "{:>6} {:>12} {:>12}  {:>10}   {}",
             "Line #", "Mem usage", "Increment", "Occurrences", "Line Contents"
         );
-        let _ = writeln!(text, "Filename: {}\n\n{heading}\n{}", function.file, "=".repeat(heading.len()));
+        let _ = writeln!(
+            text,
+            "Filename: {}\n\n{heading}\n{}",
+            visible(&function.file),
+            "=".repeat(heading.len())
+        );
         let amount =
             |bytes: i64| format!("{:width$.precision$} MiB", bytes as f64 / MEBIBYTE, width = precision + 4);
         let contents = source_lines(&function, source).unwrap_or_else(|| empty_lines(&function));

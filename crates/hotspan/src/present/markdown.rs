@@ -2,12 +2,14 @@
 
 use hotspan_analyze::{Align, Table};
 
+use hotspan_store::visible;
+
 use super::shown;
 
 pub(super) fn render(table: &Table) -> String {
     let mut out = String::new();
     if !table.title.is_empty() {
-        out.push_str(&format!("### {}\n\n", table.title));
+        out.push_str(&format!("### {}\n\n", visible(&table.title)));
     }
     let line = |values: Vec<String>| format!("| {} |\n", values.join(" | "));
     out.push_str(&line(table.columns.iter().map(|column| escape(&column.title)).collect()));
@@ -25,7 +27,6 @@ fn escape(text: &str) -> String {
     for character in text.chars() {
         match character {
             '|' | '*' | '_' | '`' | '<' | '>' | '\\' | '[' | ']' | '#' => out.extend(['\\', character]),
-            _ if character.is_control() => out.push(' '),
             _ => out.push(character),
         }
     }

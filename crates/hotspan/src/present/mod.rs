@@ -5,6 +5,7 @@ mod csv;
 mod json;
 pub mod line_text;
 mod markdown;
+mod outlet;
 pub(crate) mod pstats_text;
 mod report;
 mod sections;
@@ -13,25 +14,28 @@ pub mod torch_table;
 mod tree;
 
 use hotspan_analyze::{Cell, Table};
+use hotspan_store::visible;
 
 pub use advice::advice_text;
 pub(crate) use advice::{advice_json, advice_markdown};
-pub(crate) use json::rows as json_rows;
+pub(crate) use json::{rows as json_rows, text as json_text, write as write_json};
+pub(crate) use outlet::Outlet;
 pub(crate) use report::{Style, comparison_text, report_text};
 pub(crate) use sections::{print as sections, print_tables as tables};
-pub(crate) use text::printable;
 pub(crate) use tree::{json as tree_json, render as tree};
 
 /// How data is written to stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
-#[group(multiple = false)]
 pub(crate) struct Format {
     /// Print JSON: one object per file, times in nanoseconds
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["csv", "markdown"])]
     pub(crate) json: bool,
     /// Print CSV: a header line, times in nanoseconds
-    #[arg(long)]
+    #[arg(long, conflicts_with = "markdown")]
     pub(crate) csv: bool,
+    /// With --csv: leave names that a spreadsheet takes for formulas (= + - @ first) without an apostrophe before them
+    #[arg(long, requires = "csv")]
+    pub(crate) csv_formulas: bool,
     /// Print a Markdown table
     #[arg(long)]
     pub(crate) markdown: bool,
@@ -40,7 +44,7 @@ pub(crate) struct Format {
 impl Format {
     /// Whether it is for people at a terminal.
     pub(crate) fn is_text(self) -> bool {
-        self == Self::default()
+        !(self.json || self.csv || self.markdown)
     }
 }
 
@@ -54,15 +58,10 @@ pub(crate) fn whole_text(table: &Table) -> String {
     text::render_whole(table)
 }
 
-/// A table as CSV, with columns of the file in front where there are several files.
-pub(crate) fn csv(table: &Table, prefix: &[(&str, String)], header: bool) -> String {
-    csv::render(table, prefix, header)
-}
-
-/// A table in one of the formats that are not JSON.
+/// A table in one of the formats that are not JSON. CSV has columns of the file in front where there are several files.
 pub(crate) fn in_format(table: &Table, format: Format, prefix: &[(&str, String)], header: bool) -> String {
     if format.csv {
-        csv(table, prefix, header)
+        csv::render(table, prefix, header, format.csv_formulas)
     } else if format.markdown {
         markdown(table)
     } else {
@@ -75,10 +74,10 @@ pub(crate) fn markdown(table: &Table) -> String {
     markdown::render(table)
 }
 
-/// A cell as a person reads it, its unit beside the number.
+/// A cell as a person reads it, in one line, its unit beside the number.
 fn shown(cell: &Cell) -> String {
     match cell {
-        Cell::Text(text) => text.clone(),
+        Cell::Text(text) => visible(text).into_owned(),
         Cell::Count(count) => count.to_string(),
         Cell::Duration(duration) => duration.to_string(),
         Cell::Percent(percent) => format!("{percent:.2} %"),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hotspan_analyze::Functions;
 use hotspan_analyze::functions::{Calls, FunctionName, FunctionRow, Restriction};
-use hotspan_store::Duration;
+use hotspan_store::{Duration, visible};
 
 fn seconds(time: Duration) -> f64 {
     time.0 as f64 / 1e9
@@ -22,6 +22,11 @@ fn per(time_spent: Duration, count: i64) -> String {
 /// Letters, as Python counts them.
 fn width(text: &str) -> usize {
     text.chars().count()
+}
+
+/// A function as pstats writes it, in one line.
+fn name(function: &FunctionName) -> String {
+    visible(&function.text()).into_owned()
 }
 
 fn padded(text: &str, to: usize) -> String {
@@ -43,7 +48,7 @@ fn count_text(sums: Calls) -> String {
 pub fn stats_text(functions: &Functions, files: &[String], restrictions: &[Restriction]) -> String {
     let mut out = String::new();
     for file in files {
-        out.push_str(file);
+        out.push_str(&visible(file));
         out.push('\n');
     }
     if !files.is_empty() {
@@ -68,7 +73,7 @@ pub fn stats_text(functions: &Functions, files: &[String], restrictions: &[Restr
             per(sums.own, sums.calls),
             time(seconds(sums.total)),
             per(sums.total, sums.primitive),
-            row.function.text()
+            name(&row.function)
         );
     }
     out.push_str("\n\n");
@@ -122,7 +127,7 @@ fn chosen<'a>(
         order => format!("Ordered by: {order}"),
     };
     let _ = writeln!(out, "   {order}\n{said}");
-    let widest = rows.iter().map(|row| width(&row.function.text())).max().unwrap_or(0);
+    let widest = rows.iter().map(|row| width(&name(&row.function))).max().unwrap_or(0);
     Some((rows, widest + 2))
 }
 
@@ -140,7 +145,7 @@ fn call_lines(
     arrow: &str,
     mut calls: Vec<(&FunctionName, Calls)>,
 ) {
-    let _ = write!(out, "{}{arrow} ", padded(&function.text(), width));
+    let _ = write!(out, "{}{arrow} ", padded(&name(function), width));
     if calls.is_empty() {
         out.push('\n');
     }
@@ -154,7 +159,7 @@ fn call_lines(
             "{}{:>digits$} {own} {total}  {}",
             " ".repeat(indent),
             count_text(sums),
-            other.text()
+            name(other)
         );
     }
 }

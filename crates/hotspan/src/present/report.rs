@@ -4,7 +4,9 @@ use hotspan_analyze::advice::Advice;
 use hotspan_analyze::overview::compare::Comparison;
 use hotspan_analyze::{Overview, Table, WallTime};
 
-use super::text::{printable, render_within};
+use hotspan_store::visible;
+
+use super::text::render_within;
 
 /// Lines are not longer than this.
 pub(super) const WIDTH: usize = 100;
@@ -43,7 +45,7 @@ pub(crate) fn report_text(overview: &Overview, style: Style) -> String {
         out.push_str(&table_text(table, style));
     }
     if let Some(about) = &overview.about {
-        out.push_str(&format!("\n{}", wrapped(&printable(about), "", "")));
+        out.push_str(&format!("\n{}", wrapped(&visible(about), "", "")));
     }
     if let Some(wall_time) = &overview.wall_time {
         out.push_str(&bars(wall_time, style));
@@ -56,7 +58,7 @@ pub(crate) fn report_text(overview: &Overview, style: Style) -> String {
     if !overview.missing.is_empty() {
         out.push_str(&format!("\n{}\n", style.title("What is missing")));
         for text in &overview.missing {
-            out.push_str(&style.paint("33", &wrapped(&printable(text), "  - ", "    ")));
+            out.push_str(&style.paint("33", &wrapped(&visible(text), "  - ", "    ")));
         }
     }
     if let Some(cost) = overview.cost_in_words() {
@@ -69,7 +71,7 @@ pub(crate) fn report_text(overview: &Overview, style: Style) -> String {
 pub(crate) fn comparison_text(comparison: &Comparison, style: Style) -> String {
     let mut out = String::new();
     for text in comparison.in_words() {
-        out.push_str(&wrapped(&printable(&text), "", "  "));
+        out.push_str(&wrapped(&visible(&text), "", "  "));
     }
     for table in &comparison.report() {
         out.push('\n');
@@ -90,7 +92,7 @@ fn table_text(table: &Table, style: Style) -> String {
 fn head(overview: &Overview, style: Style) -> String {
     let fact = |wanted: &str| {
         let found = overview.facts.iter().find(|(name, _)| name == wanted);
-        found.map(|(_, value)| printable(value).replace('\n', " "))
+        found.map(|(_, value)| visible(value).into_owned())
     };
     let mut out = String::new();
     let total = overview.whole;
@@ -125,9 +127,9 @@ fn head(overview: &Overview, style: Style) -> String {
     }
     for (name, value) in &overview.facts {
         if name == "Variables" {
-            out.push_str(&wrapped(&printable(value), "", "  "));
+            out.push_str(&wrapped(&visible(value), "", "  "));
         } else if name.starts_with("Device ") {
-            out.push_str(&wrapped(&printable(&format!("{name}: {value}")), "", "  "));
+            out.push_str(&wrapped(&visible(&format!("{name}: {value}")), "", "  "));
         }
     }
     out
@@ -139,7 +141,7 @@ fn bars(wall_time: &WallTime, style: Style) -> String {
     let title = format!("{} ({} in all)", table.title, wall_time.total);
     let mut out = format!("\n{}\n", style.title(&title));
     let names: Vec<String> =
-        wall_time.parts.iter().map(|part| super::text::cut(&printable(&part.activity.title()), 34)).collect();
+        wall_time.parts.iter().map(|part| super::text::cut(&visible(&part.activity.title()), 34)).collect();
     let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     for (part, name) in wall_time.parts.iter().zip(&names) {
         let share = part.time.0 as f64 / wall_time.total.0.max(1) as f64;
@@ -161,17 +163,17 @@ fn advice(advice: &Advice, style: Style) -> String {
     let mut out = format!("\n{}\n", style.title("What to change"));
     for (number, (rule, finding)) in advice.findings.iter().take(FINDINGS).enumerate() {
         let first = format!("{}. {}: {}", number + 1, rule.id, finding.message);
-        let painted = wrapped(&printable(&first), "  ", "     ");
+        let painted = wrapped(&visible(&first), "  ", "     ");
         let id = format!("{}. {}", number + 1, rule.id);
         out.push_str(&painted.replacen(&id, &style.paint("1;33", &id), 1));
-        out.push_str(&wrapped(&printable(&format!("fix: {}", finding.fix)), "     ", "       "));
+        out.push_str(&wrapped(&visible(&format!("fix: {}", finding.fix)), "     ", "       "));
         let mut details = Vec::new();
         if let Some(gain) = &finding.gain {
             details.push(format!("gain: up to {} ({:.1} % of {})", gain.time, gain.percent, gain.of));
         }
         details.extend(finding.source().map(|source| format!("at {source}")));
         details.push(format!("confidence: {}", finding.confidence.name()));
-        out.push_str(&wrapped(&printable(&details.join("; ")), "     ", "       "));
+        out.push_str(&wrapped(&visible(&details.join("; ")), "     ", "       "));
     }
     let others: Vec<&str> = advice.findings.iter().skip(FINDINGS).map(|(rule, _)| rule.id).collect();
     if !others.is_empty() {

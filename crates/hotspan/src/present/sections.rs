@@ -7,7 +7,7 @@ use hotspan_analyze::Model;
 use hotspan_analyze::Table;
 use serde_json::{Map, Value, json};
 
-use super::{Format, in_format, json_rows};
+use super::{Format, in_format, json_rows, write_json};
 use crate::error::CommandError;
 use crate::files;
 
@@ -40,7 +40,7 @@ pub(crate) fn print(
         write_tables(&tables, format, if position.several { &prefix } else { &[] }, output)
     });
     if format.json {
-        writeln!(output, "{:#}", Value::Array(objects))?;
+        write_json(&Value::Array(objects), output)?;
     }
     result
 }
@@ -54,7 +54,7 @@ pub(crate) fn print_tables(
     if format.json {
         let object: Map<String, Value> =
             tables.iter().map(|table| (table.id.clone(), json_rows(table))).collect();
-        return Ok(writeln!(output, "{:#}", Value::Object(object))?);
+        return Ok(write_json(&Value::Object(object), output)?);
     }
     write_tables(tables, format, &[], output)
 }

@@ -2,6 +2,8 @@
 
 use hotspan_analyze::{Align, Cell, Table};
 
+use hotspan_store::visible;
+
 use super::shown;
 
 const WIDEST: usize = 80;
@@ -47,7 +49,7 @@ pub(super) fn render_within(table: &Table, limit: usize) -> String {
 }
 
 fn cells(table: &Table, widest: usize) -> Vec<Vec<String>> {
-    let text = |cell: &Cell| cut(&printable(&shown(cell)).replace('\n', " "), widest);
+    let text = |cell: &Cell| cut(&shown(cell), widest);
     table.rows.iter().map(|row| row.iter().map(text).collect()).collect()
 }
 
@@ -63,7 +65,7 @@ fn lay_out(table: &Table, cells: &[Vec<String>]) -> String {
     let widths = widths(table, cells);
     let mut out = String::new();
     if !table.title.is_empty() {
-        out.push_str(&format!("{}\n", table.title));
+        out.push_str(&format!("{}\n", visible(&table.title)));
     }
     let mut line = |values: &mut dyn Iterator<Item = &str>| {
         let mut text = String::new();
@@ -83,13 +85,6 @@ fn lay_out(table: &Table, cells: &[Vec<String>]) -> String {
         line(&mut row.iter().map(String::as_str));
     }
     out
-}
-
-/// Control characters of a name must not reach the terminal; the ends of lines may.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|character| if character.is_control() && character != '\n' { ' ' } else { character })
-        .collect()
 }
 
 /// A text of at most `widest` characters. The end of a path says more than its beginning.
@@ -124,7 +119,7 @@ mod tests {
             "Kernels\n{:<80}     Total\n{}  --------\n{:<80}  1.500 us\n{}...         -\n",
             "Name",
             "-".repeat(80),
-            "gemm [31m",
+            "gemm\\x1b[31m",
             "x".repeat(77)
         );
         assert_eq!(render(&table), expected);

@@ -6,12 +6,13 @@
 
 mod format;
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use hotspan_analyze::averages::{Average, DeviceKind, KeyAverages};
 use hotspan_analyze::report::schema::SortError;
 use hotspan_analyze::{Cell, Shown, Unit};
-use hotspan_store::Duration;
+use hotspan_store::{Duration, visible};
 
 use format::{FlopsScale, flops_scale, memory, shapes, share, shorten, time, trim_path};
 
@@ -112,11 +113,30 @@ fn extra_columns() -> Vec<&'static str> {
 /// # Errors
 /// When there is no such column to sort by.
 pub fn table(averages: &KeyAverages, options: &TableOptions) -> Result<String, SortError> {
+    let averages = &with_visible_text(averages);
     let rows = averages.sorted(options.sort_by.as_deref())?;
     if rows.is_empty() {
         return Ok(String::new());
     }
     Ok(TorchTable::new(averages, options, &rows).print(&rows))
+}
+
+/// The same rows with texts that are safe to show. torch prints them as they are; ordinary texts are the same.
+fn with_visible_text(averages: &KeyAverages) -> Cow<'_, KeyAverages> {
+    let is_hostile = |text: &String| matches!(visible(text), Cow::Owned(_));
+    let has_hostile = |row: &Average| {
+        is_hostile(&row.key) || is_hostile(&row.overload_name) || row.stack.iter().any(is_hostile)
+    };
+    if !averages.rows.iter().any(has_hostile) {
+        return Cow::Borrowed(averages);
+    }
+    let mut averages = averages.clone();
+    for row in &mut averages.rows {
+        for text in [&mut row.key, &mut row.overload_name].into_iter().chain(&mut row.stack) {
+            *text = visible(text).into_owned();
+        }
+    }
+    Cow::Owned(averages)
 }
 
 const DEFAULT_WIDTH: usize = 12;
@@ -252,7 +272,7 @@ impl<'a> TorchTable<'a> {
                         Cell::Bytes(bytes) => memory(bytes),
                         Cell::Count(count) => count.to_string(),
                         Cell::Number(number) => format!("{number:.3}"),
-                        Cell::Text(text) => text,
+                        Cell::Text(text) => visible(&text).into_owned(),
                         Cell::Missing if counts == Unit::Percent => "NaN".to_owned(),
                         Cell::Missing => "--".to_owned(),
                     }),

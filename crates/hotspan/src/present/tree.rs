@@ -1,9 +1,8 @@
 //! Trees as text: branches drawn, times coloured by their share.
 
 use hotspan_analyze::Tree;
+use hotspan_store::visible;
 use serde_json::{Value, json};
-
-use super::text::printable;
 
 /// Colours by the share of the whole, in percent.
 fn color(share: f64) -> &'static str {
@@ -17,7 +16,7 @@ fn color(share: f64) -> &'static str {
 
 pub(crate) fn render(tree: &Tree, colored: bool) -> String {
     let last = tree.last_among_sisters();
-    let mut out = format!("{}\n\n", tree.title);
+    let mut out = format!("{}\n\n", visible(&tree.title));
     // For each depth, whether the branch there goes on below.
     let mut branches: Vec<bool> = Vec::new();
     for (row, &is_last) in tree.rows.iter().zip(&last) {
@@ -29,11 +28,10 @@ pub(crate) fn render(tree: &Tree, colored: bool) -> String {
             out.push_str(if is_last { "└─ " } else { "├─ " });
         }
         branches.push(!is_last);
-        let clean = |text: &str| printable(text).replace('\n', " ");
         let (start, dim, end) = if colored { (color(row.share), "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
-        out.push_str(&format!("{start}{} {:.1} %{end}  {}", row.total, row.share, clean(&row.label)));
+        out.push_str(&format!("{start}{} {:.1} %{end}  {}", row.total, row.share, visible(&row.label)));
         if !row.location.is_empty() {
-            out.push_str(&format!("  {dim}{}{end}", clean(&row.location)));
+            out.push_str(&format!("  {dim}{}{end}", visible(&row.location)));
         }
         if row.own.0 > 0 && row.own != row.total {
             out.push_str(&format!("  {dim}[own {}]{end}", row.own));
@@ -83,7 +81,7 @@ mod tests {
         let rows =
             vec![row(0, "main", 100, 10), row(1, "a", 60, 0), row(2, "b", 60, 60), row(1, "c\u{1b}", 30, 30)];
         let tree = Tree { title: "100 ns".to_owned(), rows };
-        let expected = "100 ns\n\n100 ns 100.0 %  main  [own 10 ns]\n├─ 60 ns 60.0 %  a\n│  └─ 60 ns 60.0 %  b\n└─ 30 ns 30.0 %  c \n";
+        let expected = "100 ns\n\n100 ns 100.0 %  main  [own 10 ns]\n├─ 60 ns 60.0 %  a\n│  └─ 60 ns 60.0 %  b\n└─ 30 ns 30.0 %  c\\x1b\n";
         assert_eq!(render(&tree, false), expected);
         assert!(render(&tree, true).contains("\x1b[31m100 ns"));
     }

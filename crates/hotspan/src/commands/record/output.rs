@@ -11,9 +11,8 @@ use hotspan_formats::{EXPORTERS, ExportError, Exporter, save, uncompressed};
 use hotspan_store::Losses;
 
 use super::Arguments;
-use crate::commands::tree;
 use crate::error::CommandError;
-use crate::present;
+use crate::present::{self, Outlet};
 use crate::progress::say;
 
 /// What is written.
@@ -171,7 +170,12 @@ fn write_tree(arguments: &Arguments, output: Option<&Path>, model: &Model) -> Re
                 .map_err(|error| CommandError::from(ExportError { path: path.to_owned(), error }))?;
             say(&format!("wrote {}", path.display()));
         }
-        None => std::io::stdout().write_all(present::tree(&report, tree::colored()).as_bytes())?,
+        None => {
+            let mut stdout = Outlet::stdout();
+            let color = stdout.style().color;
+            stdout.write_all(present::tree(&report, color).as_bytes())?;
+            stdout.flush()?;
+        }
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
             .table(&table.declared);
         let format = arguments.format;
         let text = if format.json {
-            format!("{:#}\n", present::json_rows(&columns))
+            present::json_text(&present::json_rows(&columns)) + "\n"
         } else if format.is_text() {
             present::whole_text(&columns)
         } else {

@@ -119,7 +119,7 @@ fn show(
                     row["callees"] = functions.callees(&function.function).iter().map(call).collect();
                 }
             }
-            writeln!(output, "{:#}", json!([{"files": files, "rows": rows}]))?;
+            present::write_json(&json!([{"files": files, "rows": rows}]), output)?;
         } else {
             output.write_all(present::in_format(&report, arguments.format, &[], true).as_bytes())?;
         }
@@ -132,7 +132,7 @@ fn show(
     } else {
         stats_text(&functions, files, &restrictions)
     };
-    Ok(output.write_all(present::printable(&text).as_bytes())?)
+    Ok(output.write_all(text.as_bytes())?)
 }
 
 fn call((name, sums): &(FunctionName, Calls)) -> Value {

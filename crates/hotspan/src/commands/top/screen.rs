@@ -15,7 +15,6 @@ use hotspan_collect::terminal::{RawTerminal, size};
 
 use super::{Arguments, attach};
 use crate::error::CommandError;
-use crate::present::printable;
 
 /// No key waits longer than this to be seen.
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
@@ -182,7 +181,7 @@ impl<'a> Screen<'a> {
             if index > 0 {
                 screen.push_str("\r\n");
             }
-            screen.extend(printable(line).replace('\n', " ").chars().take(width));
+            screen.extend(hotspan_store::visible(line).chars().take(width));
             screen.push_str("\x1b[K");
         }
         screen.push_str("\x1b[J");
