@@ -137,9 +137,10 @@ def take_back(borrower: str, meanwhile: _core.Trace | None) -> None:
 def _start(began: int) -> None:
     global _agent, _torch, _functions, _knows_torch
     get = _options.get
-    _agent = _core.Agent.start(
-        _options["spool"], get("since"), get("until"), get("budget"), get("wall_offset")
-    )
+    spool = _options["spool"]
+    # A path that is no text comes as its bytes.
+    folder = spool if isinstance(spool, str) else os.fsdecode(bytes(spool))
+    _agent = _core.Agent.start(folder, get("since"), get("until"), get("budget"), get("wall_offset"))
     _torch = _functions = None
     _knows_torch = False
     _borrowers.clear()

@@ -16,4 +16,5 @@ pub use error::{ExportError, ImportError, OpenError};
 pub use export::{EXPORTERS, Exporter, save, save_by};
 pub use import::{IMPORTERS, Importer, Sniff, open, open_adding, open_with, read};
 pub use input::{Input, Progress};
+pub use output::{check_place, write_file};
 pub use trace_name::{TRACE_ENDINGS, trace_stem, uncompressed};

@@ -1,16 +1,95 @@
 //! Output files: compressed by suffix, written beside their final name and renamed when whole.
+//!
+//! All files that hotspan makes for its user are made here. The folder may be open to everybody, as `/tmp` is: an unfinished file
+//! has a name that nobody can guess and is never one that was there before, so a link that somebody else put there is not followed.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use crate::error::ExportError;
+
 const BUFFER: usize = 256 << 10;
+/// Names that are taken are met by chance only.
+const ATTEMPTS: usize = 16;
+/// A place with less room than this is full.
+const LEAST_ROOM: usize = 1 << 20;
+
+/// Writes a file that is in memory, compressed when the name ends in `.gz` or `.zst`. It appears whole or not at all.
+///
+/// # Errors
+/// When the path cannot be written; a file that was there before is then untouched.
+pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), ExportError> {
+    let write = || {
+        let mut output = Output::create(path)?;
+        output.write_all(contents)?;
+        output.commit()
+    };
+    write().map_err(|error| ExportError { path: path.to_owned(), error })
+}
+
+/// Whether a file could be written there now: for those who will have it only after hours.
+///
+/// # Errors
+/// When the path is a folder, nothing can be made beside it, or there is no room.
+pub fn check_place(path: &Path) -> Result<(), ExportError> {
+    let check = || {
+        if fs::metadata(path).is_ok_and(|found| found.is_dir()) {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+        }
+        if is_written_in_place(path) {
+            return Ok(());
+        }
+        let (mut file, unfinished) = create_beside(path)?;
+        let written = file.write_all(&vec![0; LEAST_ROOM]).and_then(|()| file.flush());
+        let _ = fs::remove_file(unfinished);
+        written
+    };
+    check().map_err(|error| ExportError { path: path.to_owned(), error })
+}
+
+/// A new file in the folder of another, with the permissions that the umask gives.
+fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    if path.file_name().is_none() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path does not name a file"));
+    }
+    for _ in 0..ATTEMPTS {
+        // The keys of hash tables come from the system's random numbers.
+        let random = RandomState::new().hash_one(path);
+        let unfinished = path.with_file_name(format!(".hotspan-{random:016x}.tmp"));
+        // O_EXCL: a file or link of that name is an error.
+        match File::create_new(&unfinished) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return Ok((created?, unfinished)),
+        }
+    }
+    Err(io::Error::other("all names for an unfinished file are taken"))
+}
+
+/// Whether what has the name is no file, such as a pipe: that is written to, not replaced.
+fn is_written_in_place(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) && !is_link_of_another(path)
+}
+
+/// Whether another user, who is not root, made the link: it may lead to a device.
+#[cfg(unix)]
+fn is_link_of_another(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let own = fs::metadata("/proc/self").map(|own| own.uid());
+    fs::symlink_metadata(path)
+        .is_ok_and(|link| link.is_symlink() && link.uid() != 0 && own.is_ok_and(|own| own != link.uid()))
+}
+
+#[cfg(not(unix))]
+fn is_link_of_another(_: &Path) -> bool {
+    false
+}
 
 /// A file that is being written.
 pub(crate) struct Output {
     encoder: Option<Encoder>,
-    /// None when what has the name is no file, such as a pipe: that is written to, not replaced.
+    /// None where the file is written in place.
     temporary: Option<PathBuf>,
     path: PathBuf,
 }
@@ -23,17 +102,12 @@ enum Encoder {
 
 impl Output {
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let Some(name) = path.file_name() else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path does not name a file"));
+        let (file, temporary) = if is_written_in_place(path) {
+            (File::create(path)?, None)
+        } else {
+            let (file, temporary) = create_beside(path)?;
+            (file, Some(temporary))
         };
-        let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file());
-        let temporary = (!is_special).then(|| {
-            let mut temporary = OsString::from(".");
-            temporary.push(name);
-            temporary.push(format!(".{}.tmp", std::process::id()));
-            path.with_file_name(temporary)
-        });
-        let file = File::create(temporary.as_deref().unwrap_or(path))?;
         let encoder = match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => {
                 let gzip = flate2::write::GzEncoder::new(file, flate2::Compression::new(5));
@@ -85,5 +159,42 @@ impl Drop for Output {
         if let Some(temporary) = &self.temporary {
             let _ = fs::remove_file(temporary);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("hotspan-output-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+
+    #[test]
+    fn unfinished_files_are_new_and_unforeseeable() {
+        let folder = scratch("names");
+        let (_, one) = create_beside(&folder.join("x.json")).expect("a file");
+        let (_, other) = create_beside(&folder.join("x.json")).expect("a file");
+        assert_ne!(one, other);
+        assert_eq!(one.parent(), Some(folder.as_path()));
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn files_appear_whole_and_places_are_checked() {
+        let folder = scratch("places");
+        let path = folder.join("x.html");
+        check_place(&path).expect("room");
+        write_file(&path, b"page").expect("written");
+        assert_eq!(fs::read(&path).expect("read"), b"page");
+        // Nothing is left of either.
+        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+        let is_folder = check_place(&folder).expect_err("a folder").error.kind();
+        assert_eq!(is_folder, io::ErrorKind::IsADirectory);
+        assert!(check_place(&folder.join("missing/x.html")).is_err());
+        fs::remove_dir_all(folder).expect("removed");
     }
 }

@@ -54,10 +54,10 @@ pub enum CommandError {
         source: io::Error,
     },
     /// A recording cannot be written where it should go.
-    #[error("cannot write to {}: {source}", .folder.display())]
+    #[error("cannot write to {}: {source}", .place.display())]
     Unwritable {
-        /// The folder.
-        folder: PathBuf,
+        /// The file or folder.
+        place: PathBuf,
         /// Why.
         source: io::Error,
     },
@@ -84,7 +84,11 @@ impl CommandError {
             Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("check the name, and that it is on PATH")
             }
-            Self::Unwritable { .. } => Some("say where the recording may go with -o FILE"),
+            Self::Unwritable { source, .. } => Some(match source.kind() {
+                io::ErrorKind::IsADirectory => "name a file in it: -o FOLDER/train.hotspan",
+                io::ErrorKind::StorageFull => "make room, or say where the recording may go with -o FILE",
+                _ => "say where the recording may go with -o FILE",
+            }),
             Self::NoTraces(_) => Some(TRACE_ENDINGS),
             _ => None,
         }

@@ -103,3 +103,9 @@ pub(crate) fn heading(path: &Path, model: &Model) -> String {
         _ => path.into_owned(),
     }
 }
+
+/// Whether a recording can be written there: asked before the program starts, not when it has ended.
+pub(crate) fn check_place(path: &Path) -> Result<(), CommandError> {
+    hotspan_formats::check_place(path)
+        .map_err(|refused| CommandError::Unwritable { place: refused.path, source: refused.error })
+}

@@ -31,12 +31,7 @@ pub use source_text::read_source;
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match cli::Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are no errors: clap prints them to stdout.
-            let code = if error.use_stderr() { 2 } else { 0 };
-            tell(&error);
-            return code;
-        }
+        Err(error) => return tell(&error),
     };
     let mut output = Outlet::stdout();
     let result = commands::run(cli.command, &mut output);
@@ -54,8 +49,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Prints help, or what is wrong with the arguments, which it quotes.
-fn tell(error: &clap::Error) {
+/// Prints help, or what is wrong with the arguments, which it quotes; returns the exit code.
+pub(crate) fn tell(error: &clap::Error) -> u8 {
     let print = |output: &mut dyn Write, style: present::Style| {
         let text = error.render();
         let _ = if style.color { write!(output, "{}", text.ansi()) } else { write!(output, "{text}") };
@@ -65,9 +60,12 @@ fn tell(error: &clap::Error) {
         let mut output = Outlet::stderr();
         let style = output.style();
         print(&mut output, style);
+        2
     } else {
+        // Help and version are no errors.
         let mut output = Outlet::stdout();
         let style = output.style();
         print(&mut output, style);
+        0
     }
 }

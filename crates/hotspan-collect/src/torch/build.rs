@@ -11,9 +11,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::torch::cache;
 use crate::torch::fingerprint::Fingerprint;
 use crate::torch::{CollectError, TorchInstall};
+use crate::torch::{cache, trust};
 
 /// Everything that is compiled: the first file includes the others.
 const SOURCES: [(&str, &str); 8] = [
@@ -77,15 +77,15 @@ fn compile_in(folder: &Path, install: &TorchInstall) -> Result<PathBuf, CollectE
     };
     let lock = library.with_extension("lock");
     let _lock = lock_file(&lock).map_err(failed(&lock))?;
-    if cache::check_file(&library).is_ok() {
+    if let Ok(library) = trust::check_file(&library) {
         return Ok(library); // another process compiled it while this one waited
     }
-    let work = folder.join(format!("build-{}", std::process::id()));
-    std::fs::create_dir_all(&work).map_err(failed(&work))?;
+    let work = cache::make_work_folder(folder).map_err(failed(folder))?;
     let result = compile(install, &work, Purpose::Here)
         .and_then(|built| std::fs::rename(&built, &library).map_err(failed(&library)));
     let _ = std::fs::remove_dir_all(&work); // of no consequence if it stays
-    result.map(|()| library)
+    result?;
+    trust::check_file(&library).map_err(failed(&library))
 }
 
 /// Compiles in a folder; returns the library there.

@@ -1,10 +1,15 @@
 //! Where compiled hooks are kept: in a folder that nobody else can write to, for what lies there is loaded and run.
+//!
+//! Whether that is so is [`trust`]'s to say.
 
-use std::fs::{DirBuilder, Metadata, Permissions};
+use std::fs::{DirBuilder, Permissions};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use crate::torch::trust;
 
 /// The folders that may hold compiled hooks, the best one first. One that a person named stands alone.
 pub(super) fn folders() -> Vec<PathBuf> {
@@ -16,11 +21,12 @@ fn folders_of(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
         return vec![named];
     }
     // A home that is not there is not ours to make.
-    let home = variable("HOME").filter(|home| home.is_dir()).map(|home| home.join(".cache/hotspan"));
+    let home = variable("HOME").or_else(trust::home).filter(|home| home.is_dir());
+    let home = home.map(|home| home.join(".cache/hotspan"));
     let caches = variable("XDG_CACHE_HOME").map(|caches| caches.join("hotspan"));
     let temporary = variable("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
-    // SAFETY: takes nothing and cannot fail.
-    let own = temporary.join(format!("hotspan-{}", unsafe { libc::geteuid() }));
+    // Everybody can foresee this name, and make something of that name first: then it is not used.
+    let own = temporary.join(format!("hotspan-{}", trust::user()));
     let folders = caches.into_iter().chain(home).chain([own]);
     folders.filter(|folder| folder.is_absolute()).collect()
 }
@@ -36,10 +42,14 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     }
     // A folder of our own may have been made with a lax umask; what others put there is refused file by file.
     let metadata = std::fs::symlink_metadata(folder)?;
-    if metadata.is_dir() && is_own(&metadata) && metadata.mode() & 0o022 != 0 && is_ours_by_name(folder) {
+    if metadata.is_dir()
+        && metadata.uid() == trust::user()
+        && metadata.mode() & 0o022 != 0
+        && is_ours_by_name(folder)
+    {
         std::fs::set_permissions(folder, Permissions::from_mode(metadata.mode() & 0o755))?;
     }
-    check_folder(folder)?;
+    trust::check_folder(folder)?;
     if !runs_programs(folder)? {
         return Err(io::Error::other("its file system runs no programs (noexec)"));
     }
@@ -48,52 +58,15 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
 
 /// The compiled hooks of that name, where they lie in one of the folders and can be trusted.
 pub(super) fn find(name: &str) -> Option<PathBuf> {
-    folders().into_iter().map(|folder| folder.join(name)).find(|path| check_file(path).is_ok())
+    folders().into_iter().find_map(|folder| trust::check_file(&folder.join(name)).ok())
 }
 
-/// Whether a file, and the folder around it, are such that only this user or root can have written them.
-pub(super) fn check_file(path: &Path) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        check_folder(folder)?;
-    }
-    let metadata = std::fs::symlink_metadata(path)?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is no plain file"));
-    }
-    check_owner(&metadata)
-}
-
-fn check_folder(folder: &Path) -> io::Result<()> {
-    // A link is followed where it stands in a folder of the user's own, not where everybody can make one.
-    let link = std::fs::symlink_metadata(folder)?;
-    let metadata = std::fs::metadata(folder)?;
-    if !metadata.is_dir() {
-        return Err(io::Error::other("it is no folder"));
-    }
-    check_owner(&metadata)?;
-    if link.is_symlink() && !is_trusted(&link) {
-        return Err(io::Error::other("it is a link of another user"));
-    }
-    Ok(())
-}
-
-fn check_owner(metadata: &Metadata) -> io::Result<()> {
-    if !is_trusted(metadata) {
-        return Err(io::Error::other("it belongs to another user"));
-    }
-    if metadata.mode() & 0o022 != 0 {
-        return Err(io::Error::other("other users can write to it"));
-    }
-    Ok(())
-}
-
-fn is_own(metadata: &Metadata) -> bool {
-    // SAFETY: takes nothing and cannot fail.
-    metadata.uid() == unsafe { libc::geteuid() }
-}
-
-fn is_trusted(metadata: &Metadata) -> bool {
-    is_own(metadata) || metadata.uid() == 0
+/// A new folder to work in, which is there for nobody else and was not there before.
+pub(super) fn make_work_folder(folder: &Path) -> io::Result<PathBuf> {
+    let random = RandomState::new().hash_one(folder);
+    let work = folder.join(format!("build-{random:016x}"));
+    DirBuilder::new().mode(0o700).create(&work)?;
+    Ok(work)
 }
 
 /// Whether hotspan gave the folder its name, and may change who can write to it.
@@ -128,8 +101,8 @@ mod tests {
         let named = |name: &str| (name == "HOTSPAN_CACHE_DIR").then(|| PathBuf::from("/named"));
         assert_eq!(folders_of(named), [Path::new("/named")]);
         let homeless = folders_of(|name| (name == "TMPDIR").then(|| PathBuf::from("/scratch")));
-        assert_eq!(homeless.len(), 1);
-        assert!(homeless[0].starts_with("/scratch"), "{homeless:?}");
+        // The home that the system knows comes first, where there is one.
+        assert!(homeless.last().unwrap().starts_with("/scratch"), "{homeless:?}");
         let usual = folders_of(|name| (name == "HOME").then(std::env::temp_dir));
         assert_eq!(usual[0], std::env::temp_dir().join(".cache/hotspan"));
         assert_eq!(usual.len(), 2);
@@ -143,20 +116,20 @@ mod tests {
         let file = folder.join("hooks.so");
         std::fs::write(&file, "").unwrap();
         std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
-        check_file(&file).unwrap();
+        trust::check_file(&file).unwrap();
 
         std::fs::set_permissions(&file, Permissions::from_mode(0o777)).unwrap();
-        assert!(check_file(&file).unwrap_err().to_string().contains("can write"));
+        assert!(trust::check_file(&file).unwrap_err().to_string().contains("can write"));
         std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
 
         std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
-        assert!(check_file(&file).unwrap_err().to_string().contains("can write"));
+        assert!(trust::check_file(&file).unwrap_err().to_string().contains("can write"));
         make(&folder).unwrap(); // ours: closed to others again
-        check_file(&file).unwrap();
+        trust::check_file(&file).unwrap();
 
         let link = folder.join("link.so");
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert!(check_file(&link).is_err());
+        assert!(trust::check_file(&link).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -171,7 +144,7 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
         std::os::unix::fs::chown(&folder, Some(12_345), None).unwrap();
-        assert!(check_file(&file).unwrap_err().to_string().contains("another user"));
+        assert!(trust::check_file(&file).unwrap_err().to_string().contains("another user"));
         assert!(make(&folder).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::torch::build::{self, Purpose};
-use crate::torch::fingerprint;
 use crate::torch::{CollectError, TorchInstall};
+use crate::torch::{cache, fingerprint, trust};
 
 /// The folder of the hooks that came with this hotspan: beside its library in the wheel, or what HOTSPAN_HOOKS_DIR names.
 pub(super) fn folder() -> Option<PathBuf> {
@@ -42,14 +42,22 @@ pub(super) fn find(folder: &Path, install: &TorchInstall) -> Result<PathBuf, Str
     }
 }
 
+/// Whether a library may be loaded: it lies beside hotspan's own, or nobody else can have written it.
+pub(super) fn check(library: &Path) -> io::Result<()> {
+    let beside = |own: PathBuf| own.parent().map(|folder| folder.join("_hooks"));
+    let folder = library.parent().and_then(|folder| folder.canonicalize().ok());
+    let is_beside_us = folder.is_some() && folder == own_file().and_then(beside);
+    if is_beside_us { Ok(()) } else { trust::check_file(library).map(drop) }
+}
+
 /// Compiles the hooks for this torch into a folder, to be carried; returns the library.
 pub(super) fn make(install: &TorchInstall, folder: &Path) -> Result<PathBuf, CollectError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| CollectError::Cache { path, source }
     };
-    let work = folder.join(format!("build-{}", std::process::id()));
-    std::fs::create_dir_all(&work).map_err(failed(&work))?;
+    std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    let work = cache::make_work_folder(folder).map_err(failed(folder))?;
     let result = make_in(&work, install).and_then(|(built, list)| {
         let library = folder.join(name(install));
         let listed = library.with_extension("headers");

@@ -44,11 +44,19 @@ impl Hooks {
     /// hotspan are not among them. `package`: the folder of hotspan's Python package, where it is not that of this library.
     #[must_use]
     pub fn ready(install: &TorchInstall, package: Option<&Path>) -> (Vec<Self>, Option<String>) {
-        let folder = match (package, std::env::var_os("HOTSPAN_HOOKS_DIR")) {
-            (Some(package), None) => Some(package.join("_hooks")),
-            _ => carried::folder(),
+        // Those of the package are as good as the package, of which code is run anyway.
+        let (folder, is_package) = match (package, std::env::var_os("HOTSPAN_HOOKS_DIR")) {
+            (Some(package), None) => (Some(package.join("_hooks")), true),
+            _ => (carried::folder(), false),
         };
-        let (found, why_not) = match folder.map(|folder| carried::find(&folder, install)) {
+        let find = |folder: PathBuf| {
+            let library = carried::find(&folder, install)?;
+            match carried::check(&library) {
+                Err(error) if !is_package => Err(format!("{} is not loaded: {error}", library.display())),
+                _ => Ok(library),
+            }
+        };
+        let (found, why_not) = match folder.map(find) {
             Some(Ok(library)) => (Some(library), None),
             Some(Err(reason)) => (None, Some(reason)),
             None => (None, Some("this hotspan carries none".to_owned())),

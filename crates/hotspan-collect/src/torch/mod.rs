@@ -15,7 +15,7 @@
 //! ```
 //!
 //! [`install`] finds torch. [`hooks`] chooses the C++ shim for it: [`carried`] has those of the wheel, [`build`] compiles
-//! against its headers into the [`cache`], [`handover`] tells a program what its launcher chose; [`shim`] loads it. [`session`] starts and
+//! against its headers into the [`cache`], which [`trust`] examines, [`handover`] tells a program what its launcher chose; [`shim`] loads it. [`session`] starts and
 //! stops, [`Stream`] takes what there is while it runs, [`threads`] owns the buffers that the shim writes to (layout: [`abi`]), [`convert`] and [`inputs`] turn records
 //! into the trace that importing an export of torch.profiler would give. [`marks`] adds what the program's tensors are.
 
@@ -34,6 +34,7 @@ mod marks;
 mod session;
 mod shim;
 mod threads;
+mod trust;
 
 pub use convert::Stream;
 pub use error::CollectError;

@@ -9,7 +9,7 @@ use crate::dynamic_library::{open_library, symbol};
 use crate::own_threads;
 use crate::torch::abi::{self, ABI, Functions};
 use crate::torch::hooks::{Hooks, Origin};
-use crate::torch::{CollectError, TorchInstall, handover, session};
+use crate::torch::{CollectError, TorchInstall, carried, handover, session};
 
 /// torch's hooks, ready to record. A process has one torch, so all shims of a process are the same.
 #[derive(Clone, Debug)]
@@ -45,6 +45,8 @@ impl Shim {
         }
         match handover::told(torch) {
             Some(Ok(library)) => {
+                carried::check(&library)
+                    .map_err(|source| CollectError::Cache { path: library.clone(), source })?;
                 if let Ok(shim) = Self::keep(Hooks { library, origin: Origin::Handed }) {
                     return Ok(shim);
                 }

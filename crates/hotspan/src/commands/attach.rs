@@ -31,6 +31,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         .and_then(|matches| record::Arguments::from_arg_matches(&matches));
     match parsed {
         Ok(parsed) => record::run(&parsed),
-        Err(error) => Err(CommandError::Usage(error.to_string())),
+        Err(error) => match crate::tell(&error) {
+            0 => Ok(()),
+            code => Err(CommandError::Ended(code)),
+        },
     }
 }

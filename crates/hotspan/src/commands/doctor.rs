@@ -18,10 +18,17 @@ pub(crate) struct Arguments {
     python: PathBuf,
 }
 
+/// Runs hotspan's own doctor; not one in the folder where the user happens to be.
+const DOCTOR: &str = "\
+import sys
+sys.path[:] = [entry for entry in sys.path if entry]
+from hotspan.doctor import main
+sys.exit(main(sys.argv[1:]))";
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let python = &arguments.python;
     let flags = arguments.json.then_some("--json");
-    let status = Command::new(python).args(["-m", "hotspan.doctor"]).args(flags).status();
+    let status = Command::new(python).args(["-c", DOCTOR]).args(flags).status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(CommandError::Doctor("something is missing".to_owned())),

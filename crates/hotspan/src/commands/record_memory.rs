@@ -12,6 +12,7 @@ use hotspan_formats::export::{chrome, hotspan, memory_plot, mprof};
 use hotspan_formats::{Exporter, save, uncompressed};
 
 use crate::error::CommandError;
+use crate::files;
 use crate::present::{self, Outlet};
 use crate::progress::say;
 
@@ -57,6 +58,7 @@ pub(crate) fn run(
         proportional: arguments.pss,
     };
     let exporter = exporter(output)?;
+    files::check_place(output)?;
     let started = |source| CommandError::Start { program: program.to_string_lossy().into_owned(), source };
     let recording = process_memory::run(program, rest, options).map_err(started)?;
     let status = recording.status;

@@ -11,9 +11,7 @@ use hotspan_analyze::Model;
 pub(crate) fn write(traces: &[(PathBuf, Model)], with_source: bool, html: &Path) -> Result<(), CommandError> {
     let page = hotspan_view::static_page(traces, with_source)
         .ok_or_else(|| CommandError::Usage("this hotspan was built without the web app".to_owned()))?;
-    let unfinished = html.with_extension(format!("{}.tmp", std::process::id()));
-    std::fs::write(&unfinished, page)?;
-    Ok(std::fs::rename(unfinished, html)?)
+    Ok(hotspan_formats::write_file(html, page.as_ref())?)
 }
 
 /// The traces that a path names: those of a folder are the ranks of a job or runs to compare, each on its own.

@@ -15,6 +15,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -30,6 +31,7 @@ use serde_json::{Value, json};
 
 use crate::commands::report::{self, ReportFormat};
 use crate::error::CommandError;
+use crate::files;
 use crate::present::Outlet;
 use crate::progress::say;
 use crate::run_folder::{Recordings, merged};
@@ -122,6 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         python: arguments.python.as_deref(),
     };
     let mut command = program.command()?;
+    arguments.flamegraph.as_deref().map_or(Ok(()), files::check_place)?;
     let mut output = match &arguments.output {
         Some(path) => Output::asked_for(path)?,
         None => Output::named(&name::of(&program))?,
@@ -276,9 +279,14 @@ fn options(arguments: &Arguments, spool: &Path, started: UnixNanos) -> Value {
 
 /// What is the same in all processes of a run.
 fn tell_run(options: &mut Value, spool: &Path) {
-    options["spool"] = spool.display().to_string().into();
+    options["spool"] = any_path(spool);
     options["launcher"] = std::process::id().into();
     options["wall_offset"] = WallOffset::now().0.into();
+}
+
+/// A path as text or, where it is none, as its bytes.
+fn any_path(path: &Path) -> Value {
+    path.to_str().map_or_else(|| path.as_os_str().as_bytes().into(), Value::from)
 }
 
 /// A file, and perhaps a function of it, by its whole path.
@@ -313,13 +321,20 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Prints the folder of hotspan. A folder of that name where the user happens to be is not it.
+const WHERE_HOTSPAN_IS: &str = "\
+import sys
+sys.path[:] = [entry for entry in sys.path if entry]
+import hotspan
+print(hotspan.__path__[0])";
+
 /// The folder of the Python package: the wheel says where, otherwise Python is asked.
 fn package(python: Option<&Path>) -> Result<PathBuf, CommandError> {
     if let Some(package) = env::var_os("HOTSPAN_PACKAGE") {
         return Ok(package.into());
     }
     let python = python.unwrap_or(Path::new("python3"));
-    let asked = Command::new(python).args(["-c", "import hotspan; print(hotspan.__path__[0])"]).output();
+    let asked = Command::new(python).args(["-c", WHERE_HOTSPAN_IS]).output();
     match asked {
         Ok(answer) if answer.status.success() => {
             Ok(PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim().to_owned()))

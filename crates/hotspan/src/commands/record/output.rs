@@ -7,11 +7,12 @@ use hotspan_analyze::Model;
 use hotspan_analyze::{ShowOptions, TreeOptions, call_tree};
 use hotspan_formats::export::collapsed::Collapsed;
 use hotspan_formats::export::flamegraph::Flamegraph;
-use hotspan_formats::{EXPORTERS, ExportError, Exporter, save, uncompressed};
+use hotspan_formats::{EXPORTERS, Exporter, save, uncompressed, write_file};
 use hotspan_store::Losses;
 
 use super::Arguments;
 use crate::error::CommandError;
+use crate::files;
 use crate::present::{self, Outlet};
 use crate::progress::say;
 
@@ -41,11 +42,7 @@ pub(super) fn refuse_early(format: Format, output: Option<&Path>) -> Result<(), 
     if format == Format::Pstats && listed("prof").is_none() {
         return Err(CommandError::Usage("this hotspan cannot write pstats files of samples".to_owned()));
     }
-    let folder = output.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
-    match (output, folder.map(std::fs::metadata)) {
-        (Some(path), Some(Err(error))) => Err(ExportError { path: path.to_owned(), error }.into()),
-        _ => Ok(()),
-    }
+    output.map_or(Ok(()), files::check_place)
 }
 
 /// An exporter by its name.
@@ -166,8 +163,7 @@ fn write_tree(arguments: &Arguments, output: Option<&Path>, model: &Model) -> Re
     match output {
         Some(path) => {
             let text = present::tree(&report, false);
-            std::fs::write(path, text)
-                .map_err(|error| CommandError::from(ExportError { path: path.to_owned(), error }))?;
+            write_file(path, text.as_bytes())?;
             say(&format!("wrote {}", path.display()));
         }
         None => {

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::spool;
 use crate::error::CommandError;
+use crate::files::check_place;
 use crate::run_folder::Recordings;
 
 /// How many recordings of one program lie in a folder at most.
@@ -30,18 +31,16 @@ pub(super) struct Output {
 impl Output {
     /// The file that was asked for. It is replaced, as with other tools.
     pub(super) fn asked_for(path: &Path) -> Result<Self, CommandError> {
-        if path.is_dir() {
-            return Err(CommandError::Usage(format!("{} is a folder: give a file", path.display())));
-        }
         Ok(Self { path: path.to_owned(), spool: spool::make(path)?, name: None })
     }
 
     /// A file in this folder, named after the program: `train.hotspan`, or `train-2.hotspan` where that is taken.
     pub(super) fn named(name: &str) -> Result<Self, CommandError> {
         let (path, spool) = claim(name).map_err(|source| CommandError::Unwritable {
-            folder: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            place: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             source,
         })?;
+        check_place(&path).inspect_err(|_| drop(fs::remove_dir(&spool)))?;
         // The program may change its directory.
         let spool = spool.canonicalize().unwrap_or(spool);
         Ok(Self { path, spool, name: Some(name.to_owned()) })
@@ -85,7 +84,7 @@ fn claim(name: &str) -> io::Result<(PathBuf, PathBuf)> {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         let path = PathBuf::from(format!("{name}{suffix}.hotspan"));
         let spool = PathBuf::from(format!("{name}{suffix}.hotspan.spool"));
-        match fs::create_dir(&spool) {
+        match spool::make_folder(&spool) {
             // Only now: who had the folder before has written the file.
             Ok(()) if fs::symlink_metadata(&path).is_ok() => fs::remove_dir(&spool)?,
             Ok(()) => return Ok((path, spool)),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,26 +11,33 @@ use hotspan_collect::process_tree::ProcessNumber;
 use serde_json::Value;
 
 use crate::error::CommandError;
+use crate::files::check_place;
 use crate::run_folder::{ABOUT, process_of, recordings, written};
 
 /// A new folder beside the output.
 pub(super) fn make(output: &Path) -> Result<PathBuf, CommandError> {
+    check_place(output)?;
     for number in 1..1_000 {
         let mut name = output.as_os_str().to_owned();
         name.push(if number == 1 { ".spool".to_owned() } else { format!(".spool-{number}") });
         let spool = PathBuf::from(name);
-        match fs::create_dir(&spool) {
+        match make_folder(&spool) {
             // The program may change its directory.
             Ok(()) => return Ok(spool.canonicalize().unwrap_or(spool)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(source) => {
                 let folder = spool.parent().filter(|folder| !folder.as_os_str().is_empty());
                 let folder = folder.unwrap_or(Path::new(".")).to_owned();
-                return Err(CommandError::Unwritable { folder, source });
+                return Err(CommandError::Unwritable { place: folder, source });
             }
         }
     }
     Err(CommandError::Usage(format!("too many folders like {}.spool: remove some", output.display())))
+}
+
+/// A folder that only its owner writes to, whatever the umask: what lies there is believed.
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o755).create(path)
 }
 
 /// Writes what is known of the program before it ends.
