@@ -86,7 +86,8 @@ impl<R: Read> TopLevel<'_, R> {
         loop {
             // A broken event must not swallow those after it: look no further than the next one begins.
             let bytes = self.window.bytes();
-            let next = bytes.get(1..).and_then(|rest| repair::next_event(rest).ok());
+            let after = self.window.offset() + 1;
+            let next = bytes.get(1..).and_then(|rest| self.next_event.find(rest, after));
             let (limit, bounded) = next.map_or((bytes.len(), ended), |next| (next + 1, true));
             match repair::repair(&bytes[..limit], bounded) {
                 Ok((text, length, repairs)) => {
@@ -120,7 +121,7 @@ impl<R: Read> TopLevel<'_, R> {
         self.window.consume(1);
         loop {
             let bytes = self.window.bytes();
-            match repair::next_event(bytes) {
+            match self.next_event.find_or_keep(bytes, self.window.offset()) {
                 Ok(next) => {
                     self.window.consume(next);
                     return Ok(());

@@ -2,11 +2,13 @@
 //!
 //! The JSON is never held as a tree, nor whole: a window slides over it, each event becomes a row as it passes, and
 //! memory is what the trace itself takes. [`top_level`] and [`event_list`] walk over it; [`scan`] and [`numbers`] know JSON,
-//! [`event`], [`fields`] and [`rows`] know events, [`repair`] knows what Kineto gets wrong.
+//! [`event`], [`fields`] and [`rows`] know events, [`repair`] knows what Kineto gets wrong, and
+//! [`next_event`] where to go on after what cannot be read.
 
 mod event;
 mod event_list;
 mod fields;
+mod next_event;
 mod numbers;
 mod repair;
 mod rows;
@@ -57,7 +59,7 @@ impl Importer for Chrome {
 
 /// Reads the JSON through a window of the given size and returns how long it was.
 fn read_json(content: impl Read, builder: &mut TraceBuilder, window: usize) -> Result<u64, ImportError> {
-    let mut reader = TopLevel { window: Window::new(content, window), events: EventReader::new(builder) };
+    let mut reader = TopLevel::new(Window::new(content, window), EventReader::new(builder));
     reader.read()?;
     let bytes = reader.window.offset();
     reader.events.finish();

@@ -2,9 +2,7 @@
 //!
 //! Kineto has written names with unescaped quotes and backslashes, raw control characters, and NaN. An event that is
 //! not valid JSON is read once more by the rules here, rewritten as valid JSON, and handed back to the normal reader.
-//! What cannot be read even so is skipped up to the next event.
-
-use memchr::memmem;
+//! What cannot be read even so is skipped up to the next event, which [`super::next_event`] finds.
 
 use super::numbers::is_number;
 use super::scan::{MAX_DEPTH, Stop};
@@ -198,21 +196,6 @@ impl Repair<'_> {
     }
 }
 
-/// Where the next event begins: the brace that opens the object with the next `"ph"` key. `Err(keep)` when there is
-/// none here: only the last `keep` bytes can still belong to one.
-pub(crate) fn next_event(bytes: &[u8]) -> Result<usize, usize> {
-    let mut from = 0;
-    while let Some(found) = memmem::find(&bytes[from..], b"\"ph\"") {
-        let key = from + found;
-        if let Some(brace) = memchr::memrchr(b'{', &bytes[from..key]) {
-            return Ok(from + brace);
-        }
-        from = key + 4;
-    }
-    // An event's brace and its "ph" key may be split by the end of the slice.
-    Err(memchr::memrchr(b'{', &bytes[from..]).map_or(0, |brace| bytes.len() - from - brace))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,13 +226,5 @@ mod tests {
         let (text, repairs) = repaired(r#"{"a": -nan(ind), "b": [-Infinity, 01, 1.5, 01e999,], }"#);
         assert_eq!(text, r#"{"a":null,"b":[null,1,1.5,null]}"#);
         assert_eq!(repairs.numbers, 4);
-    }
-
-    #[test]
-    fn the_next_event_is_found_by_its_phase() {
-        let text = br#""ph": "X", "name": broken }}, {"name": "next", "ph": "X"}"#;
-        assert_eq!(next_event(text), Ok(30));
-        assert_eq!(next_event(b" broken } , { \"nam"), Err(6));
-        assert_eq!(next_event(b"broken"), Err(0));
     }
 }

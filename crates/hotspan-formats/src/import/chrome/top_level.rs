@@ -8,6 +8,7 @@ use hotspan_store::Loss;
 
 use super::event::EventReader;
 use super::event_list::Ended;
+use super::next_event::NextEvent;
 use super::repair;
 use super::scan::{Cursor, Stop, unescape};
 use super::window::{Fill, Window};
@@ -18,9 +19,14 @@ const BREAKS_OFF: &str = "the file breaks off before its events";
 pub(super) struct TopLevel<'b, R> {
     pub(super) window: Window<R>,
     pub(super) events: EventReader<'b>,
+    pub(super) next_event: NextEvent,
 }
 
-impl<R: Read> TopLevel<'_, R> {
+impl<'b, R: Read> TopLevel<'b, R> {
+    pub(super) fn new(window: Window<R>, events: EventReader<'b>) -> Self {
+        Self { window, events, next_event: NextEvent::default() }
+    }
+
     pub(super) fn read(&mut self) -> Result<(), ImportError> {
         self.window.fill()?;
         if self.window.bytes().starts_with(b"\xef\xbb\xbf") {
