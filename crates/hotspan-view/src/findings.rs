@@ -25,5 +25,10 @@ pub(crate) fn findings(model: &Model) -> AdviceData {
         record: need.how_to_record().to_owned(),
         rules: rules.into_iter().map(str::to_owned).collect(),
     });
-    AdviceData { findings: findings.collect(), skipped: skipped.collect(), basis: advice.basis.to_owned() }
+    AdviceData {
+        findings: findings.collect(),
+        skipped: skipped.collect(),
+        basis: advice.basis.to_owned(),
+        about: advice.about.clone(),
+    }
 }

@@ -162,6 +162,7 @@ export interface AdviceData {
   findings: FindingData[];
   skipped: SkippedData[];
   basis: string;
+  about: string | null;
 }
 
 export interface FindingData {

@@ -12,6 +12,7 @@ export function Advice(props: ViewProperties) {
     <Answer loaded={loaded}>
       {(advice) => (
         <>
+          {advice.about !== null && <p class="quiet">{advice.about}</p>}
           {advice.findings.length === 0 && <p class="empty">No rule found anything to change.</p>}
           {advice.findings.map((finding) => (
             <Finding key={finding.rule} finding={finding} to={props.to} />

@@ -11,6 +11,7 @@ use hotspan_store::{Duration, ProcessId, SpanId, Timestamp, Trace, TrackId};
 
 use crate::advice::finding::Gain;
 use crate::intervals::{Interval, Intervals};
+use crate::job::Job;
 use crate::model::Model;
 use crate::model::device_work::Work;
 use crate::model::events::Role;
@@ -31,6 +32,8 @@ pub(crate) struct Threads {
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) model: &'a Model,
+    /// All processes, where `model` is the one among them that is judged.
+    pub(crate) job: Option<&'a Job>,
     /// All steps, the first included.
     pub(crate) steps: &'a [Step],
     /// Whether the program marks its steps, or they are those of its optimizer.
@@ -49,6 +52,15 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(crate) fn of(model: &'a Model) -> Self {
+        Self::among(model, None)
+    }
+
+    /// The process of a job that is judged.
+    pub(crate) fn of_job(job: &'a Job) -> Self {
+        Self::among(&job.model, Some(job))
+    }
+
+    fn among(model: &'a Model, job: Option<&'a Job>) -> Self {
         let ProgramSteps { all, source, warm_up } = model.steps();
         let steady = model.steps().steady();
         let ranges: Vec<(Timestamp, Timestamp)> = if steady.is_empty() {
@@ -60,6 +72,7 @@ impl<'a> Context<'a> {
         let main = is_run(model).then(|| program_thread(model)).flatten();
         let mut context = Self {
             model,
+            job,
             steps: all,
             step_source: *source,
             warm_up: *warm_up,
@@ -212,6 +225,11 @@ impl<'a> Context<'a> {
         let noted = self.model.metadata().value("cpu_threads")?;
         let number = |key: &str| noted.get(key)?.as_u64().filter(|&count| count > 0);
         Some(Threads { torch: number("torch")?, cores: number("cores")? })
+    }
+
+    /// How many processes of the job do the same side by side, the judged one included.
+    pub(crate) fn ranks(&self) -> u64 {
+        self.job.and_then(|job| job.ranks.as_ref()).map_or(1, |ranks| ranks.ranks.len() as u64).max(1)
     }
 
     /// `part` in percent of the time looked at.

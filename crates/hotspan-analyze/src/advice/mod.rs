@@ -81,13 +81,25 @@ pub struct Advice {
     pub basis: &'static str,
     /// How many steps it has; 0 where none are marked.
     pub steps: u64,
+    /// Which process it is about, where that is not the one that was started, and why.
+    pub about: Option<String>,
 }
 
-/// Asks the rules about a trace.
+/// Asks the rules about a trace; of a program that starts others, about the process that does its work, as the report does.
 #[must_use]
 pub fn advise(model: &Model, selection: &Selection) -> Advice {
-    let context = Context::of(model);
-    let met: Vec<bool> = Need::ALL.iter().map(|need| need.is_met(&context)).collect();
+    let Some(job) = model.job() else { return judge(&Context::of(model), selection) };
+    let mut advice = judge(&Context::of_job(job), selection);
+    advice.about = Some(job.words.clone());
+    let originals = job.spans_in(model);
+    for row in advice.findings.iter_mut().flat_map(|(_, finding)| &mut finding.evidence) {
+        row.span = row.span.and_then(|span| originals.get(span.index()).copied());
+    }
+    advice
+}
+
+fn judge(context: &Context<'_>, selection: &Selection) -> Advice {
+    let met: Vec<bool> = Need::ALL.iter().map(|need| need.is_met(context)).collect();
     let lacks = |rule: &Rule| {
         let mut all = Need::ALL.into_iter().zip(&met);
         all.find(|(need, met)| !**met && rule.needs.contains(need)).map(|(need, _)| need)
@@ -97,7 +109,7 @@ pub fn advise(model: &Model, selection: &Selection) -> Advice {
         match lacks(rule) {
             Some(need) => skipped.push((rule, need)),
             None => {
-                let finding = (rule.check)(&context);
+                let finding = (rule.check)(context);
                 // What has no gain is not about time.
                 let worth =
                     |finding: &Finding| finding.gain.as_ref().is_none_or(|gain| context.is_worth_it(gain));
@@ -107,5 +119,5 @@ pub fn advise(model: &Model, selection: &Selection) -> Advice {
     }
     findings.sort_by(|(_, left), (_, right)| right.worth().total_cmp(&left.worth()));
     let steps = if context.steps.is_empty() { 0 } else { context.step_count() };
-    Advice { findings, skipped, whole: context.whole, basis: context.basis(), steps }
+    Advice { findings, skipped, whole: context.whole, basis: context.basis(), steps, about: None }
 }

@@ -57,7 +57,7 @@ pub(crate) fn long_operators(context: &Context<'_>) -> Vec<(SpanId, Duration)> {
     long
 }
 
-/// How many processes call operators for a tenth of the time of the program's own or more.
+/// How many processes call operators for a tenth of the time of the program's own or more. Ranks of one job do.
 pub(crate) fn computing_processes(context: &Context<'_>) -> u64 {
     let (model, spans) = (context.model, context.model.spans());
     let mut times: HashMap<ProcessId, i64> = HashMap::new();
@@ -66,5 +66,6 @@ pub(crate) fn computing_processes(context: &Context<'_>) -> u64 {
         *time = time.saturating_add(spans.duration(span).0);
     }
     let most = times.values().copied().max().unwrap_or(0);
-    times.values().filter(|&&time| time > most / 10).count() as u64
+    let here = times.values().filter(|&&time| time > most / 10).count() as u64;
+    here.max(context.ranks())
 }

@@ -8,7 +8,7 @@
 mod processes;
 mod worker;
 
-use hotspan_store::{Timestamp, Trace};
+use hotspan_store::{SpanId, Timestamp, Trace};
 use serde_json::Value;
 
 use crate::model::Model;
@@ -25,6 +25,16 @@ pub struct Job {
     pub words: String,
     /// All ranks, where there are several.
     pub ranks: Option<Ranks>,
+}
+
+impl Job {
+    /// What each span of the process is called in the trace of all.
+    pub(crate) fn spans_in(&self, whole: &Model) -> Vec<SpanId> {
+        let mut mine = vec![false; whole.tracks().len()];
+        let spans = self.model.spans();
+        spans.ids().for_each(|span| mine[spans.track(span).index()] = true);
+        whole.spans().ids().filter(|&span| mine[whole.spans().track(span).index()]).collect()
+    }
 }
 
 /// The process that a report should be about, where that is not the one that was started.

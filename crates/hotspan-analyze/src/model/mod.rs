@@ -14,6 +14,7 @@
 //! | [`device_work`] | what each device does when |
 //! | [`host_activity`], [`runtime_calls`] | what the host does, as far as it matters to a device |
 //! | [`steps`], [`windows`] | the steps of the program, on the host and on devices |
+//! | [`job`](crate::job) | the process that others waited for, in a program of many |
 //! | [`memory_events`], [`memory_use`] | allocations and releases, and the spans they fall into |
 //! | [`stacks`], [`source`] | the Python stack, module and line behind a span |
 
@@ -45,6 +46,7 @@ use crate::averages::{GroupBy, KeyAverages};
 use crate::flops::Flops;
 use crate::idle::DeviceIdle;
 use crate::intervals::Interval;
+use crate::job::Job;
 use crate::memory_blocks::Blocks;
 use crate::memory_timeline::DeviceTimeline;
 use crate::process_memory::ProcessMemory;
@@ -126,6 +128,8 @@ parts! {
     pub idle: Vec<DeviceIdle> = |model| crate::idle::find(model);
     /// The time that device analyses are about: the steps and all device work, or all spans where there are no steps.
     pub recording: Interval = |model| windows::recording(model);
+    /// The process that the program is about, alone, where that is not the one that was started.
+    pub job: Option<Box<Job>> = |model| crate::job::find(model).map(Box::new);
     /// The steps of the program, and what they are.
     pub steps: ProgramSteps = |model| ProgramSteps::of(model);
     /// Marked steps as the host and as the devices see them; the whole recording where none are marked.

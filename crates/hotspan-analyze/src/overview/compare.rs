@@ -9,7 +9,6 @@ use hotspan_store::Duration;
 
 use crate::advice::{Selection, advise};
 use crate::diff::{By, Diff, DiffRow, Verdict, diff};
-use crate::job;
 use crate::model::Model;
 use crate::overview::hot::{self, HotRow};
 use crate::report::Table;
@@ -78,15 +77,15 @@ pub struct Comparison {
 #[must_use]
 pub fn compare(before: &Model, after: &Model) -> Comparison {
     // Of launchers, those that they started are compared.
-    let described = [before, after].map(|model| job::find(model).map(|job| job.model));
-    let (before, after) = (described[0].as_ref().unwrap_or(before), described[1].as_ref().unwrap_or(after));
-    let walls = before.wall_time().as_ref().zip(after.wall_time().as_ref());
-    let operators = diff(before, after, By::Operator);
-    let step = operators.steps.map(|steps| (operators.total.clone(), steps));
+    let described = |model| Model::job(model).as_ref().map_or(model, |job| &job.model);
     let rules = |model: &Model| -> Vec<&'static str> {
         advise(model, &Selection::default()).findings.iter().map(|(rule, _)| rule.id).collect()
     };
     let (found_before, found_after) = (rules(before), rules(after));
+    let (before, after) = (described(before), described(after));
+    let walls = before.wall_time().as_ref().zip(after.wall_time().as_ref());
+    let operators = diff(before, after, By::Operator);
+    let step = operators.steps.map(|steps| (operators.total.clone(), steps));
     let only = |left: &[&'static str], right: &[&'static str]| -> Vec<&'static str> {
         left.iter().copied().filter(|rule| !right.contains(rule)).collect()
     };

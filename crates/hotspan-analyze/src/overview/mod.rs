@@ -19,7 +19,6 @@ mod waits;
 use hotspan_store::Duration;
 
 use crate::advice::{Advice, Selection, advise};
-use crate::job;
 use crate::model::Model;
 use crate::ranks::Ranks;
 use crate::report::Table;
@@ -59,21 +58,22 @@ pub struct Overview {
 /// Sums up a program: the process that was started, or the one that did the work for it.
 #[must_use]
 pub fn overview(model: &Model) -> Overview {
-    let Some(job) = job::find(model) else {
-        let mut overview = of_process(model);
+    let advice = advise(model, &Selection::default());
+    let Some(job) = model.job() else {
+        let mut overview = of_process(model, advice);
         overview.sections.extend(processes::processes(model, program_thread(model)));
         return overview;
     };
-    let mut overview = of_process(&job.model);
+    let mut overview = of_process(&job.model, advice);
     overview.whole = model.wall_time().as_ref().map(|wall_time| wall_time.total);
-    overview.about = Some(job.words);
+    overview.about = Some(job.words.clone());
     overview.ranks = job.ranks.iter().flat_map(Ranks::report).map(narrow).collect();
     overview.missing = missing::missing(model);
     overview.sections.extend(processes::processes(model, program_thread(model)));
     overview
 }
 
-fn of_process(model: &Model) -> Overview {
+fn of_process(model: &Model, advice: Advice) -> Overview {
     let main = program_thread(model);
     let whole = model.wall();
     let sections = [
@@ -95,7 +95,7 @@ fn of_process(model: &Model) -> Overview {
         about: None,
         ranks: Vec::new(),
         cost: facts::cost(model),
-        advice: advise(model, &Selection::default()),
+        advice,
         missing: missing::missing(model),
         sections: sections.into_iter().flatten().collect(),
         wall_time: model.wall_time().clone(),

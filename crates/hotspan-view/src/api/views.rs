@@ -13,6 +13,8 @@ answers! {
         skipped: Vec<SkippedData>,
         /// What gains are a share of.
         basis: String,
+        /// Which process it is about, where that is not the one that was started.
+        about: Option<String>,
     }
     /// One finding.
     FindingData {

@@ -63,6 +63,7 @@ pub(crate) fn advice_json(advice: &Advice) -> Value {
         .into_iter()
         .map(|(need, rules)| json!({"lacks": need.name(), "record": need.how_to_record(), "rules": rules}));
     json!({
+        "about": advice.about,
         "steps": advice.steps,
         "basis": advice.basis,
         "basis_ns": advice.whole.0,
@@ -77,13 +78,14 @@ fn heading(advice: &Advice) -> String {
         1 => format!("{} of {} in 1 step", advice.whole, advice.basis),
         steps => format!("{} of {} in {steps} steps", advice.whole, advice.basis),
     };
-    match advice.findings.len() {
+    let found = match advice.findings.len() {
         0 => format!("Nothing found in {basis}.\n"),
         1 => format!("1 finding in {basis}.\n"),
         count => format!(
             "{count} findings in {basis}, most gain first. Gains may be about the same time: do not add them up.\n"
         ),
-    }
+    };
+    advice.about.iter().map(|about| format!("{about}\n")).chain([found]).collect()
 }
 
 fn details(finding: &Finding) -> Vec<(&'static str, String)> {
