@@ -10,12 +10,18 @@ Rust does it; here are the names. ``docs/native.md`` says how it works and what 
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
 from hotspan import _core
 from hotspan.trace import Trace
+
+# The sampler that runs, while somebody has it; one can per process.
+_latest: weakref.ref[Sampler] | None = None
+_knows_forks = False
 
 
 class Frame(NamedTuple):
@@ -69,10 +75,13 @@ class Sampler:
         """Begin to sample every thread."""
         if self._running is not None:
             raise _core.CollectError("this sampler is running already. hint: stop it first")
+        global _latest
         self._trace = None
+        _watch_forks()
         self._running = _core.NativeSampler.start(
             self._rate, self._native, self._waiting, self._gc, self._path
         )
+        _latest = weakref.ref(self)
         return self
 
     def stop(self) -> None:
@@ -113,6 +122,39 @@ class Sampler:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a ``.hotspan`` file, which ``hotspan.open`` and the command line read."""
         self._recorded().save(os.fspath(path))
+
+
+def _watch_forks() -> None:
+    """Have our thread rest while the program forks: Python counts threads, and a child would find locks held."""
+    global _knows_forks
+    if not _knows_forks:
+        _knows_forks = True
+        os.register_at_fork(before=_pause, after_in_parent=_resume, after_in_child=_forget)
+
+
+# What rests, by the thread that forks: the sampler may be another one afterwards.
+_resting: dict[int, _core.NativeSampler] = {}
+
+
+def _pause() -> None:
+    sampler = None if _latest is None else _latest()
+    running = None if sampler is None else sampler._running
+    if running is not None:
+        _resting[threading.get_ident()] = running
+        running.pause()
+
+
+def _resume() -> None:
+    resting = _resting.pop(threading.get_ident(), None)
+    if resting is not None:
+        resting.resume()
+
+
+def _forget() -> None:
+    """Forget the sampler in a forked child: it is the parent's."""
+    global _latest
+    _latest = None
+    _resting.clear()
 
 
 def sample(

@@ -317,7 +317,7 @@ impl PyAgent {
     fn resume(&self, py: Python<'_>) {
         let agent = lock(&self.agent).clone();
         if let Some(agent) = agent {
-            forks::resume(py, agent);
+            forks::resume(py, move || agent.resume());
         }
     }
 

@@ -1,10 +1,8 @@
-//! `os.fork` and `os.forkpty` in a recorded program. The agent's threads rest during a fork, and go on when it has returned, not
-//! in a hook after it: CPython 3.13 and the first of 3.14 count threads only after those hooks, to warn of them.
+//! `os.fork` and `os.forkpty` in a recorded program. Our threads rest during a fork, and go on when it has returned, not in a hook
+//! after it: CPython 3.13 and the first of 3.14 count threads only after those hooks, to warn of them.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 
-use hotspan_collect::agent::Agent;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -15,8 +13,11 @@ use crate::stand_in::{answer, kept, stand_in};
 thread_local! {
     static IS_FORKING: Cell<bool> = const { Cell::new(false) };
     /// What goes on when the fork returns.
-    static RESTING: RefCell<Vec<Arc<Agent>>> = const { RefCell::new(Vec::new()) };
+    static RESTING: RefCell<Vec<Resume>> = const { RefCell::new(Vec::new()) };
 }
+
+/// Starts threads again that rest.
+type Resume = Box<dyn FnOnce() + Send>;
 
 static FORK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static FORKPTY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -44,12 +45,12 @@ pub(crate) fn guard(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Lets the threads of an agent go on: at once, or when the fork of this thread has returned.
-pub(crate) fn resume(py: Python<'_>, agent: Arc<Agent>) {
+/// Lets threads go on: at once, or when the fork of this thread has returned.
+pub(crate) fn resume(py: Python<'_>, go_on: impl FnOnce() + Send + 'static) {
     if IS_FORKING.get() {
-        RESTING.with_borrow_mut(|resting| resting.push(agent));
+        RESTING.with_borrow_mut(|resting| resting.push(Box::new(go_on)));
     } else {
-        py.detach(|| agent.resume());
+        py.detach(go_on);
     }
 }
 
@@ -78,7 +79,7 @@ unsafe fn call(original: &PyOnceLock<Py<PyAny>>, arguments: *mut ffi::PyObject) 
             IS_FORKING.set(was_forking);
             // Nothing rests in the child, where other hooks have run.
             let resting = RESTING.take();
-            py.detach(|| resting.iter().for_each(|agent| agent.resume()));
+            py.detach(|| resting.into_iter().for_each(|go_on| go_on()));
             result
         })
     }

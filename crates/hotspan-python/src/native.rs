@@ -1,16 +1,17 @@
 //! `NativeSampler`: the sampler of this process as Python sees it, and the watch on the garbage collector beside it.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use hotspan_collect::clock::{self, Ticks};
 use hotspan_collect::native::{Options, Rate, Recorder, SampleError};
-use hotspan_store::{FrameKind, SampleRow, SampleState};
+use hotspan_store::{FrameKind, SampleRow, SampleState, TraceBuilder};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{CollectError, from_sample};
+use crate::forks;
 use crate::signals;
 use crate::trace::PyTrace;
 
@@ -21,6 +22,13 @@ pub(crate) type Running = Arc<Mutex<Option<Recorder>>>;
 pub(crate) struct PyNativeSampler {
     running: Running,
     pauses: Option<Py<GarbagePauses>>,
+    /// How many threads of the program fork now.
+    forks: Arc<AtomicUsize>,
+    process: u32,
+}
+
+fn lock(running: &Running) -> MutexGuard<'_, Option<Recorder>> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pymethods]
@@ -37,6 +45,7 @@ impl PyNativeSampler {
         path: Option<PathBuf>,
     ) -> PyResult<Self> {
         signals::guard(py)?;
+        forks::guard(py)?;
         let started = py.detach(|| -> Result<Recorder, SampleError> {
             let options = Options { rate: Rate::new(rate)?, native, waiting, names_later: false };
             match &path {
@@ -46,7 +55,32 @@ impl PyNativeSampler {
         });
         let running = Arc::new(Mutex::new(Some(started.map_err(|error| from_sample(&error))?)));
         let pauses = if gc { Some(GarbagePauses::watch(py, Arc::clone(&running))?) } else { None };
-        Ok(Self { running, pauses })
+        Ok(Self { running, pauses, forks: Arc::default(), process: std::process::id() })
+    }
+
+    /// Ends the thread for the moment of a fork.
+    fn pause(&self, py: Python<'_>) {
+        py.detach(|| {
+            let mut running = lock(&self.running);
+            if self.forks.fetch_add(1, Ordering::Relaxed) == 0
+                && let Some(recorder) = running.as_mut()
+            {
+                recorder.pause();
+            }
+        });
+    }
+
+    /// Starts it again, where no other thread forks.
+    fn resume(&self, py: Python<'_>) {
+        let (running, forks) = (Arc::clone(&self.running), Arc::clone(&self.forks));
+        forks::resume(py, move || {
+            let mut running = lock(&running);
+            if forks.fetch_sub(1, Ordering::Relaxed) == 1
+                && let Some(recorder) = running.as_mut()
+            {
+                recorder.resume();
+            }
+        });
     }
 
     /// Ends the recording: the trace, or nothing when a file has it.
@@ -54,11 +88,30 @@ impl PyNativeSampler {
         if let Some(pauses) = &self.pauses {
             GarbagePauses::unwatch(py, pauses)?;
         }
-        let recorder = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if self.process != std::process::id() {
+            // In a forked child another thread may have held the lock for good. The recording is the parent's.
+            return Ok(Some(PyTrace::new(TraceBuilder::new().finish())));
+        }
+        let recorder = lock(&self.running).take();
         let recorder = recorder.ok_or_else(|| CollectError::new_err("this recording was stopped already"))?;
         let stopped = py.detach(|| recorder.stop().map(|left| (left.spool.is_none(), left.builder.finish())));
         let (is_here, trace) = stopped.map_err(|error| from_sample(&error))?;
         Ok(is_here.then(|| PyTrace::new(trace)))
+    }
+}
+
+impl Drop for PyNativeSampler {
+    /// The garbage collector's callback has a share of the recording, so that it would go on without us.
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            Python::attach(|py| {
+                if let Some(pauses) = &self.pauses {
+                    // Without the list of callbacks nobody calls it.
+                    let _ = GarbagePauses::unwatch(py, pauses);
+                }
+                py.detach(|| drop(lock(&self.running).take()));
+            });
+        }
     }
 }
 
