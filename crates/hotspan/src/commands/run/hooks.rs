@@ -1,7 +1,7 @@
 //! The hooks for the program's torch, made ready before the program starts.
 //!
 //! Which torch that is only its Python knows; it is asked without importing anything. Programs without torch pay for the
-//! question, no more. A launcher in another language than Python is taken to start the default Python.
+//! question, no more. A launcher in another language than Python is taken to start the Python among its arguments, or the default one.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -53,14 +53,17 @@ fn compile(install: &TorchInstall, why_not_carried: Option<&str>) -> Result<Path
     }
 }
 
-/// The Python that a command runs: itself, the one in the first line of its script, or the default one.
+/// The Python that a command runs: itself, the one that its script names, one among its arguments (`mpirun -n 2 python train.py`),
+/// or the default one.
 fn python_of(command: &Command) -> OsString {
     let program = command.get_program();
     let default = || env::var_os("HOTSPAN_PYTHON").unwrap_or_else(|| "python3".into());
     if is_python(Path::new(program)) {
         return program.to_owned();
     }
-    find_program(program).and_then(|path| interpreter::of_script(&path)).unwrap_or_else(default)
+    let of_script = find_program(program).and_then(|path| interpreter::of_script(&path));
+    let started = || command.get_args().find(|word| is_python(Path::new(word))).map(OsStr::to_owned);
+    of_script.or_else(started).unwrap_or_else(default)
 }
 
 fn find_program(program: &OsStr) -> Option<PathBuf> {
@@ -111,10 +114,15 @@ mod tests {
             python_of(&Command::new(&script))
         };
         assert_eq!(of("#!/opt/env/bin/python3.12\nimport sys\n"), "/opt/env/bin/python3.12");
-        assert_eq!(of("#!/usr/bin/env python3 -u\n"), "python3");
+        assert_eq!(
+            of("#!/bin/sh\n'''exec' /opt/env/bin/python \"$0\" \"$@\"\n' '''\n"),
+            "/opt/env/bin/python"
+        );
         let default = env::var_os("HOTSPAN_PYTHON").unwrap_or_else(|| "python3".into());
         assert_eq!(of("#!/bin/sh\npython train.py\n"), default);
         assert_eq!(python_of(&Command::new("/a/python3.14t")), "/a/python3.14t");
+        let mut launcher = Command::new("/bin/mpirun");
+        assert_eq!(python_of(launcher.args(["-n", "2", "/b/python3", "train.py"])), "/b/python3");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

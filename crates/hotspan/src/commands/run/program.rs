@@ -28,6 +28,8 @@ pub(super) struct Program<'a> {
 #[derive(Debug, PartialEq, Eq)]
 enum Run {
     ByPython,
+    /// By the Python that it names.
+    By(OsString),
     Itself(OsString),
 }
 
@@ -47,11 +49,8 @@ impl Program<'_> {
         };
         let mut command = match self.find(first)? {
             Run::Itself(path) => Command::new(path),
-            Run::ByPython => {
-                let mut command = Command::new(self.python());
-                command.arg(first);
-                command
-            }
+            Run::ByPython => by(self.python(), first),
+            Run::By(python) => by(python, first),
         };
         command.args(rest);
         Ok(command)
@@ -92,10 +91,10 @@ impl Program<'_> {
             return Err(CommandError::Usage(format!("{}: no such file", path.display())));
         }
         let runs_itself = !is_bare && is_executable(path);
-        Ok(if !runs_itself && interpreter::of_script(path).is_some() {
-            Run::ByPython
-        } else {
-            Run::Itself(first.to_owned())
+        Ok(match interpreter::too_long(path) {
+            Some(python) => Run::By(python),
+            None if !runs_itself && interpreter::of_script(path).is_some() => Run::ByPython,
+            None => Run::Itself(first.to_owned()),
         })
     }
 
@@ -114,6 +113,12 @@ impl Program<'_> {
         let python = env::var_os("HOTSPAN_PYTHON").map(PathBuf::from);
         found(python.as_deref().and_then(beside)).map(PathBuf::into_os_string)
     }
+}
+
+fn by(python: OsString, script: &OsStr) -> Command {
+    let mut command = Command::new(python);
+    command.arg(script);
+    command
 }
 
 /// Whether a name says that Python runs it: a script or an archive.
