@@ -37,7 +37,7 @@ impl NextEvent {
         // The brace that was found is the first also for a search that begins later, as long as it begins before it.
         let known = self.from <= offset && self.found.map_or(self.to == to, |found| offset <= found);
         if !known {
-            *self = Self { from: offset, to, found: None, ..std::mem::take(self) };
+            (self.from, self.to) = (offset, to);
             self.found = self.search(bytes).ok().map(|at| offset + at as u64);
         }
         self.found.map(|found| (found - offset) as usize)
