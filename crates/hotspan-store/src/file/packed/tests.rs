@@ -13,11 +13,14 @@ use crate::ids::{ArgSchemaId, CategoryId, StringId, TrackId};
 use crate::table::Growing;
 use crate::units::{Duration, Timestamp};
 
+/// Time, duration, name, args schema and args row.
+type Row = (i64, i64, u32, u16, u32);
+
 fn table(packed: PackedColumns) -> StructArray {
     StructArray::new(table_fields(COLUMNS), packed.columns(), None)
 }
 
-fn spans(rows: &[(i64, i64, u32, u16, u32)]) -> StructArray {
+fn spans(rows: &[Row]) -> StructArray {
     let mut spans = SpansBuilder::default();
     for &(time, duration, name, layout, arg_row) in rows {
         spans.push((
@@ -42,7 +45,7 @@ fn packed(spans: &StructArray) -> PackedColumns {
 #[test]
 fn extremes_survive() {
     let (least, most) = (i64::MIN, i64::MAX);
-    let rows: [&[(i64, i64, u32, u16, u32)]; 5] = [
+    let rows: [&[Row]; 5] = [
         &[(most, least, u32::MAX, u16::MAX, u32::MAX)],
         &[(least, most, 0, 0, 0), (most, least, u32::MAX, u16::MAX, u32::MAX), (0, -1, 7, 0, 9)],
         &[(5, 1, 1, 1, 10), (6, 2, 2, 2, 900), (8, 3, 1, 1, 11), (9, 300, 1, 2, 901)],
