@@ -5,12 +5,14 @@
 //! of a process), the keys are numbered again, since readers expect each value of a dictionary once. Args become nullable columns
 //! when asked for by key, and those are built on request.
 
+use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
+use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder, StringDictionaryBuilder};
 use arrow_array::types::{ArrowDictionaryKeyType, UInt16Type, UInt32Type};
-use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
 use arrow_buffer::{ArrowNativeType, ScalarBuffer};
+use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, Field, Schema};
 use hashbrown::HashMap;
 
@@ -20,6 +22,9 @@ use crate::trace::Trace;
 
 /// The columns every span has.
 pub const SPAN_COLUMNS: [&str; 6] = ["name", "category", "start_ns", "duration_ns", "process", "thread"];
+
+/// More keys than this are in files that mean no good; each would be a column with a value for every span.
+const MOST_ARG_COLUMNS: usize = 64;
 
 /// A column of an Arrow table: its name and values.
 pub type ArrowColumn = (String, ArrayRef);
@@ -54,6 +59,63 @@ pub fn spans_batch(trace: &Trace, args: &[String]) -> Result<RecordBatch, ArrowE
         .collect();
     let columns = columns.into_iter().map(|(_, values)| values).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+/// Writes the spans as an Arrow IPC file that any Arrow library opens: [`SPAN_COLUMNS`], then the args of all of them.
+///
+/// # Errors
+/// When the output refuses.
+pub fn write_spans(trace: &Trace, output: impl Write) -> Result<(), ArrowError> {
+    let mut keys: Vec<&str> = Vec::new();
+    for key in trace.arg_schemas.iter().flat_map(|layout| &layout.keys) {
+        let name = trace.strings.get(key.name);
+        if key.origin == ArgOrigin::Args && !keys.contains(&name) && !SPAN_COLUMNS.contains(&name) {
+            keys.push(name);
+        }
+        if keys.len() == MOST_ARG_COLUMNS {
+            break;
+        }
+    }
+    let spans = spans_batch(trace, &[])?;
+    let mut fields: Vec<Field> = spans.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
+    let mut columns = spans.columns().to_vec();
+    for key in keys {
+        let values = compact_arg_column(trace, key)?;
+        // Args of other events have columns of their own.
+        if values.null_count() < values.len() {
+            fields.push(Field::new(key, values.data_type().clone(), true));
+            columns.push(values);
+        }
+    }
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
+    let mut writer = FileWriter::try_new(output, &batch.schema())?;
+    writer.write(&batch)?;
+    writer.finish()
+}
+
+/// As [`arg_column`], but each text is there once: inputs of operators are long and repeat.
+fn compact_arg_column(trace: &Trace, key: &str) -> Result<ArrayRef, ArrowError> {
+    let reader = trace.arg(key);
+    let is_text = |arg: Option<Arg>| matches!(arg, Some(Arg::Text(_) | Arg::Json(_)));
+    if !trace.spans.ids().any(|span| is_text(reader.get(trace.spans.args(span)))) {
+        return Ok(arg_column(trace, key));
+    }
+    let mut column = StringDictionaryBuilder::<UInt32Type>::new();
+    for span in trace.spans.ids() {
+        match reader.get(trace.spans.args(span)).map(|value| value.resolve(&trace.strings)) {
+            None => column.append_null(),
+            Some(ArgValue::Text(text) | ArgValue::Json(text)) => {
+                column.append(text)?;
+            }
+            Some(ArgValue::Int(number)) => {
+                column.append(number.to_string())?;
+            }
+            Some(ArgValue::Float(number)) => {
+                column.append(number.to_string())?;
+            }
+        }
+    }
+    Ok(Arc::new(column.finish()))
 }
 
 /// Labels by their keys, each label once.

@@ -47,7 +47,7 @@ mod units;
 mod visible;
 
 pub use args::{Arg, ArgKey, ArgOrigin, ArgReader, ArgSchema, ArgValue, Args};
-pub use arrow::{ArrowColumn, SPAN_COLUMNS, spans_batch};
+pub use arrow::{ArrowColumn, SPAN_COLUMNS, spans_batch, write_spans};
 pub use builder::TraceBuilder;
 pub use category::{Category, Side};
 pub use equal::first_difference;

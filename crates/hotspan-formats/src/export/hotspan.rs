@@ -16,7 +16,7 @@ impl Exporter for Hotspan {
     }
 
     fn help(&self) -> &'static str {
-        "hotspan's own file: a quarter of the size, opens at once, readable with pyarrow, polars and DuckDB"
+        "hotspan's own file: a tenth of the size, opens at once"
     }
 
     fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {

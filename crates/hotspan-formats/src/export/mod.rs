@@ -1,5 +1,6 @@
 //! Exporters: one file per format.
 
+pub mod arrow;
 pub mod chrome;
 mod chrome_samples;
 pub mod collapsed;
@@ -42,6 +43,7 @@ pub trait Exporter: Sync {
 pub static EXPORTERS: &[&dyn Exporter] = &[
     &chrome::Chrome,
     &hotspan::Hotspan,
+    &arrow::Arrow,
     &memory::MemoryHtml(None),
     &memory::MemoryJson(None),
     &memory::MemoryRaw(None),
