@@ -140,7 +140,9 @@ def _start(began: int) -> None:
     spool = _options["spool"]
     # A path that is no text comes as its bytes.
     folder = spool if isinstance(spool, str) else os.fsdecode(bytes(spool))
-    _agent = _core.Agent.start(folder, get("since"), get("until"), get("budget"), get("wall_offset"))
+    size, time = get("segment") or (None, None)
+    until, offset = get("until"), get("wall_offset")
+    _agent = _core.Agent.start(folder, get("since"), until, get("budget"), offset, (size, time))
     _torch = _functions = None
     _knows_torch = False
     _borrowers.clear()

@@ -38,6 +38,7 @@ mod own_threads;
 pub mod process_memory;
 pub mod process_tree;
 pub mod sampler;
+pub mod segments;
 mod spool;
 mod syscalls;
 pub mod terminal;

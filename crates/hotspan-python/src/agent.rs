@@ -11,6 +11,7 @@ use hotspan_collect::calls::{self, Tracer};
 use hotspan_collect::clock::{self, UnixNanos, WallOffset};
 use hotspan_collect::native::{self, Rate};
 use hotspan_collect::process_tree::ProcessNumber;
+use hotspan_collect::segments::SegmentLimit;
 use hotspan_collect::torch::{Options, Session, Shim, look_for_torch};
 use hotspan_store::file::FileError;
 use hotspan_store::{Trace, TraceBuilder};
@@ -116,9 +117,10 @@ impl PyAgent {
 #[pymethods]
 impl PyAgent {
     /// Begins to record this process into a new file of a folder, between two moments (Unix nanoseconds), for at most a
-    /// share of the program's time. All processes of a run have the same difference between wall and monotonic time.
+    /// share of the program's time. All processes of a run have the same difference between wall and monotonic time. A file of
+    /// `segment` bytes, or written for so many nanoseconds, is followed by another.
     #[staticmethod]
-    #[pyo3(signature = (folder, since=None, until=None, budget=None, wall_offset=None))]
+    #[pyo3(signature = (folder, since=None, until=None, budget=None, wall_offset=None, segment=None))]
     fn start(
         py: Python<'_>,
         folder: PathBuf,
@@ -126,13 +128,16 @@ impl PyAgent {
         until: Option<i64>,
         budget: Option<f64>,
         wall_offset: Option<i64>,
+        segment: Option<(Option<u64>, Option<u64>)>,
     ) -> PyResult<Self> {
         if let Some(offset) = wall_offset {
             WallOffset(offset).agree();
         }
         look_for_torch();
         forks::guard(py)?;
-        let plan = Plan { from: since.map(UnixNanos), until: until.map(UnixNanos), budget };
+        let (bytes, time) = segment.unwrap_or_default();
+        let segment = SegmentLimit { bytes, time: time.map(Duration::from_nanos) };
+        let plan = Plan { from: since.map(UnixNanos), until: until.map(UnixNanos), budget, segment };
         let agent = py
             .detach(|| Agent::start(&folder, plan))
             .map_err(|error| CollectError::new_err(format!("{}: {error}", folder.display())))?;

@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 
 use crate::args::build::ArgsBuilder;
+use crate::args::growing::GrowingArgSchema;
 use crate::args::{Arg, ArgOrigin, ArgSchema, Args, PendingArgs};
 use crate::category::Category;
 use crate::events::{
@@ -306,6 +307,13 @@ impl TraceBuilder {
             arg_schemas: Vec::new(),
             verbatim: std::mem::take(&mut self.verbatim),
         }
+    }
+
+    /// Begins another file, once all rows were written to the one before: names, frames and layouts go to it again, and args are
+    /// counted anew. Ids stay valid.
+    pub fn begin_file(&mut self) {
+        self.args.arg_schemas.iter_mut().for_each(GrowingArgSchema::count_anew);
+        self.profile.write_again();
     }
 
     /// Adds a category read from a file. The caller has checked that it is new and that there is room.

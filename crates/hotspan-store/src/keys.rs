@@ -2,6 +2,9 @@
 //!
 //! This is the one list. `OLD_` names are spellings of earlier versions, which are read and no longer written.
 
+/// The metadata of a recording in several files: the `number` of this one, `events_before` it, and when it `began_unix_ns`.
+pub const SEGMENT: &str = "hotspan.segment";
+
 /// Numbers an operator. Device work carries that of the operator that launched it.
 pub const EXTERNAL_ID: &str = "External id";
 /// The same in device work of Kineto before 2023.

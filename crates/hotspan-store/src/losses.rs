@@ -58,6 +58,7 @@ losses! {
     DamagedChunk: "damaged_chunk", Loss, "parts of the file whose checksum or structure is wrong; what follows them is not read";
     UnknownLoss: "unknown_loss", Loss, "losses that a newer hotspan counted under names this version does not know";
     BufferFull: "buffer_full", Loss, "events not recorded because the memory limit of the recording was reached";
+    DroppedEvents: "dropped_events", Loss, "events of the oldest stretch, dropped to keep the recording within its size or time";
     InputsDropped: "inputs_dropped", Loss, "operators whose inputs were too large to record, or could not be read";
     MissedSample: "missed_sample", Loss, "samples not taken because the collector was behind";
     SignalTaken: "signal_taken", Repair, "times that the program took the sampler's signal (SIGURG) for itself: samples there have no native frames";

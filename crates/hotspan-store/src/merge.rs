@@ -17,6 +17,8 @@ use crate::args::tables::ArgTables;
 use crate::builder::TraceBuilder;
 use crate::content::Content;
 use crate::ids::Ident;
+use crate::losses::LossCount;
+use crate::metadata::{Metadata, Source};
 use crate::trace::Trace;
 
 pub use files::{FileMerge, Survey};
@@ -73,6 +75,24 @@ impl TraceBuilder {
         translation.add(self, &content, ArgTables::Frozen(&trace.arg_schemas), name);
         translation.describe(self, &content);
         self.last_appended_id = translation.last_id();
+        self.add_words(trace.metadata(), trace.source());
+        self.add_losses(trace.losses().counts());
+    }
+
+    /// Takes over what a trace says about itself, where no other said it before.
+    fn add_words(&mut self, metadata: &Metadata, source: &Source) {
+        for (key, value) in metadata.iter() {
+            if self.metadata.get(key).is_none() {
+                self.metadata.set(key, value);
+            }
+        }
+        if self.source.format.is_empty() {
+            self.source = source.clone();
+        }
+    }
+
+    fn add_losses<'a>(&mut self, counts: impl IntoIterator<Item = &'a LossCount>) {
+        counts.into_iter().for_each(|known| self.losses.add_many(known.loss, known.count, None));
     }
 
     /// The largest number by which events of traces that were appended find each other. Who numbers events of its own

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use hotspan_analyze::{PROCESSES_KEY, RUN_KEY};
 use hotspan_store::file::{FileError, Writer};
-use hotspan_store::{FileMerge, Loss, Metadata, Survey, Trace, TraceBuilder};
+use hotspan_store::{FileMerge, Loss, Metadata, Survey, Trace, TraceBuilder, keys};
 use serde_json::{Value, json};
 
 use crate::progress::say;
@@ -28,9 +28,24 @@ pub(crate) fn process_of(recording: &Path) -> Option<u32> {
     recording.file_name()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
+/// The recording that a file is a part of, by its name, and which part: `7-123.hotspan` is the first, `7-123.000002.hotspan` the
+/// second.
+pub(crate) fn segment_of(path: &Path) -> Option<(String, u32)> {
+    let (recording, rest) = path.file_name()?.to_str()?.split_once('.')?;
+    let number = rest.strip_suffix(".hotspan").map_or(Some(1), |number| number.parse().ok())?;
+    Some((recording.to_owned(), number))
+}
+
 /// The recordings of a run, the program's own first, and what is known of each without its rows.
 pub(crate) struct Recordings {
     process: u32,
+    all: Vec<Recording>,
+}
+
+/// The files of one recording, the oldest first.
+#[derive(Default)]
+struct Recording {
+    name: String,
     paths: Vec<PathBuf>,
     surveys: Vec<Survey>,
 }
@@ -39,23 +54,43 @@ impl Recordings {
     /// Looks at all files in the folder. Those that cannot be read are passed over, and said to be.
     pub(crate) fn survey(folder: &Path, process: u32) -> Self {
         let mut files: Vec<PathBuf> = recordings(folder).collect();
-        files.sort_by_cached_key(|path| (process_of(path) != Some(process), path.clone()));
-        let (mut paths, mut surveys) = (Vec::new(), Vec::new());
+        files.sort_by_cached_key(|path| (process_of(path) != Some(process), segment_of(path), path.clone()));
+        let mut all: Vec<Recording> = Vec::new();
         for path in files {
             match opened(&path).and_then(Survey::of) {
                 Ok(survey) => {
-                    paths.push(path);
-                    surveys.push(survey);
+                    let name = segment_of(&path).map_or_else(String::new, |(name, _)| name);
+                    if all.last().is_none_or(|last| last.name != name) {
+                        all.push(Recording { name, ..Recording::default() });
+                    }
+                    if let Some(recording) = all.last_mut() {
+                        recording.paths.push(path);
+                        recording.surveys.push(survey);
+                    }
                 }
                 Err(error) => say(&format!("note: {}: {error}", path.display())),
             }
         }
-        Self { process, paths, surveys }
+        Self { process, all }
+    }
+
+    /// Since when all processes are there, where the oldest files were dropped; in Unix nanoseconds.
+    pub(crate) fn kept_since(&self) -> Option<i64> {
+        let firsts = self.all.iter().filter_map(|recording| recording.surveys.first());
+        let began = |survey: &Survey| survey.metadata.value(keys::SEGMENT)?["began_unix_ns"].as_i64();
+        firsts.filter_map(began).max()
+    }
+
+    /// What each recording said last.
+    fn last_words(&self) -> impl Iterator<Item = (&Path, &Survey)> {
+        self.all
+            .iter()
+            .filter_map(|recording| Some((recording.paths.last()?.as_path(), recording.surveys.last()?)))
     }
 
     /// Whether any thread was recorded.
     pub(crate) fn has_tracks(&self) -> bool {
-        self.surveys.iter().any(|survey| survey.has_tracks)
+        self.all.iter().flat_map(|recording| &recording.surveys).any(|survey| survey.has_tracks)
     }
 
     /// Writes all processes as one recording. Memory does not grow with their size: each file is read chunk by chunk.
@@ -88,20 +123,31 @@ impl Recordings {
         // The libraries of the program are on the machine that recorded it.
         #[cfg(not(feature = "collect"))]
         let mut name = |_: &str, _: &str| None;
-        let mut merge = FileMerge::new(&self.surveys);
-        for (path, survey) in self.paths.iter().zip(&self.surveys) {
-            merge.add(opened(path)?, survey, &mut name, move_on)?;
+        let mut merge = FileMerge::new(self.all.iter().flat_map(|recording| &recording.surveys));
+        for Recording { paths, surveys, .. } in &self.all {
+            merge.add_segments(surveys, |index| opened(&paths[index]), &mut name, move_on)?;
         }
         let mut builder = merge.into_builder();
-        if let Some(life) = life(&self.surveys, self.process) {
+        if let Some(life) = self.life() {
             builder.metadata.set(LIFE, &life.to_string());
         }
-        let processes: Vec<Value> =
-            self.paths.iter().zip(&self.surveys).map(|(path, survey)| about(path, survey)).collect();
+        let processes: Vec<Value> = self.last_words().map(|(path, survey)| about(path, survey)).collect();
         if !processes.is_empty() {
             builder.metadata.set(PROCESSES_KEY, &Value::from(processes).to_string());
         }
         Ok(builder)
+    }
+
+    /// The life of the program's own process, which may have become another program by `exec`, more than once: it begins with
+    /// the first recording and ends with the last.
+    fn life(&self) -> Option<Value> {
+        let lives = self.last_words().filter_map(|(_, survey)| survey.metadata.value(LIFE));
+        let lives: Vec<Value> = lives.filter(|life| life["process"] == self.process).collect();
+        let (mut life, last) = (lives.first()?.clone(), lives.last()?);
+        life["finished_unix_ns"] = last["finished_unix_ns"].clone();
+        let is_whole = self.kept_since().is_none() && lives.iter().all(|life| life["is_whole"] == true);
+        life["is_whole"] = is_whole.into();
+        Some(life)
     }
 }
 
@@ -159,23 +205,14 @@ fn is_running(_: u32) -> bool {
     false
 }
 
-/// The life of the program's own process, which may have become another program by `exec`, more than once: it begins with the
-/// first recording and ends with the last.
-fn life(surveys: &[Survey], process: u32) -> Option<Value> {
-    let lives = surveys.iter().filter_map(|survey| survey.metadata.value(LIFE));
-    let lives: Vec<Value> = lives.filter(|life| life["process"] == process).collect();
-    let (mut life, last) = (lives.first()?.clone(), lives.last()?);
-    life["finished_unix_ns"] = last["finished_unix_ns"].clone();
-    life["is_whole"] = lives.iter().all(|life| life["is_whole"] == true).into();
-    Some(life)
-}
-
 /// Opens the folder of a run that did not come to its end; `None` when it is another folder.
 pub(crate) fn open(folder: &Path) -> Option<Trace> {
     let about = fs::read(folder.join(ABOUT)).ok()?;
-    let facts: Value = serde_json::from_slice(&about).ok()?;
+    let mut facts: Value = serde_json::from_slice(&about).ok()?;
     let process = facts.get("pid").and_then(Value::as_u64).and_then(|pid| u32::try_from(pid).ok())?;
-    let mut trace = merged(folder, process);
+    let recordings = Recordings::survey(folder, process);
+    facts["kept_since_unix_ns"] = recordings.kept_since().into();
+    let mut trace = recordings.in_memory();
     trace.set_metadata(RUN_KEY, &facts.to_string());
     Some(trace)
 }

@@ -24,6 +24,7 @@ pub(super) fn missing(model: &Model) -> Vec<String> {
     let in_words = |loss: &LossCount| format!("{} ({} x {})", loss.loss.help(), loss.count, loss.loss.name());
     let losses = model.losses().counts().iter().filter(|loss| loss.loss.severity() > Severity::Note);
     let mut missing: Vec<String> = losses.filter(|loss| !is_told(loss)).map(in_words).collect();
+    missing.splice(0..0, kept(&run));
     missing.extend(cut_off);
     missing.extend(unrecorded(&run["unrecorded"]));
     missing.extend(without_operators(processes));
@@ -32,6 +33,28 @@ pub(super) fn missing(model: &Model) -> Vec<String> {
         missing.push("no samples of the main thread: functions and lines are not known".to_owned());
     }
     missing
+}
+
+/// What is left of a recording that got too large or too long.
+fn kept(run: &Value) -> Option<String> {
+    let time = |key: &str| run[key].as_i64();
+    let (since, start) = (time("kept_since_unix_ns")?, time("start_unix_ns")?);
+    let end = time("end_unix_ns").unwrap_or(since).max(since);
+    let (kept, all) = (Duration(end - since), Duration(end.saturating_sub(start)));
+    Some(format!(
+        "the last {} of {} are recorded: what was before was dropped, to stay within --max-size or --max-time",
+        roughly(kept),
+        roughly(all)
+    ))
+}
+
+fn roughly(time: Duration) -> String {
+    let seconds = time.0 / 1_000_000_000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        _ => format!("{:.1} h", seconds as f64 / 3_600.0),
+    }
 }
 
 /// Processes whose recordings have no end. How the program itself ended is known, and when; of others only that nothing was

@@ -15,7 +15,7 @@ use super::budget::Budget;
 use super::{Agent, Plan, Shared};
 use crate::locks::lock;
 use crate::own_threads;
-use crate::spool::Spool;
+use crate::segments::Segments;
 
 /// A thread that cannot end within this time, because a disk hangs, is left alone: the fork goes on with it.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What the thread works with.
 #[derive(Debug)]
 pub(super) struct Work {
-    pub(super) spool: Spool,
+    pub(super) spool: Segments,
     pub(super) plan: Plan,
     pub(super) builder: TraceBuilder,
     pub(super) budget: Budget,
@@ -32,7 +32,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new(spool: Spool, plan: Plan) -> Self {
+    pub(super) fn new(spool: Segments, plan: Plan) -> Self {
         let mut builder = TraceBuilder::new();
         builder.clock.base_unix = Some(0);
         "hotspan run".clone_into(&mut builder.source.format);

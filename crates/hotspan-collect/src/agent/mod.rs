@@ -25,7 +25,7 @@ use hotspan_store::file::FileError;
 
 use crate::clock::{self, UnixNanos};
 use crate::locks::lock;
-use crate::spool::Spool;
+use crate::segments::Segments;
 
 pub use device::Device;
 use hand::{Hand, Work};
@@ -183,7 +183,7 @@ impl Agent {
         let process = std::process::id();
         // A process keeps its number over `exec`, and numbers are used again: the moment tells files apart.
         let path = folder.join(format!("{process}-{}.hotspan", clock::unix_now().0));
-        let spool = Spool::create_new(&path).map_err(io::Error::other)?;
+        let spool = Segments::create_new(&path, plan.segment).map_err(io::Error::other)?;
         let shared = Arc::new(Shared::default());
         let hand = Hand::start(&shared, Work::new(spool, plan))?;
         lock(&shared.state).lifetime = Some(Lifetime::new(plan.from.is_none() && plan.until.is_none()));

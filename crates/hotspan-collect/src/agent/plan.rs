@@ -1,6 +1,7 @@
 //! When the agent records, and how much it may cost.
 
 use crate::clock::UnixNanos;
+use crate::segments::SegmentLimit;
 
 /// What `hotspan run` was asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,6 +12,8 @@ pub struct Plan {
     pub until: Option<UnixNanos>,
     /// The share of the program's time that recording may cost.
     pub budget: Option<f64>,
+    /// When a file is full and the next one begins.
+    pub segment: SegmentLimit,
 }
 
 impl Plan {

@@ -46,6 +46,11 @@ impl GrowingArgSchema {
         self.first += count;
     }
 
+    /// Numbers rows from 0 on again, as a new file does. Those that are here keep their distance to the next.
+    pub(crate) fn count_anew(&mut self) {
+        (self.first, self.next) = (0, self.next - self.first);
+    }
+
     pub(super) fn finish(self) -> ArgSchema {
         let columns = self.columns.into_iter().map(GrowingColumn::finish).collect();
         ArgSchema { keys: self.keys, columns, rows: self.next - self.first }

@@ -5,15 +5,18 @@
 
 use std::io::Read;
 
+use hashbrown::HashSet;
+
 use crate::args::tables::ArgTables;
 use crate::builder::{Rows, TraceBuilder};
 use crate::content::Content;
 use crate::events::EventRow;
 use crate::file::{Chunks, FileError};
-use crate::losses::Losses;
+use crate::keys;
+use crate::losses::{Loss, Losses};
 use crate::merge::translate::Translation;
 use crate::merge::{DeviceOwners, Member, Rename};
-use crate::metadata::{Clock, Metadata};
+use crate::metadata::{Clock, Metadata, Source};
 
 /// So many rows wait before they move on.
 const MANY_ROWS: usize = 1 << 16;
@@ -25,6 +28,7 @@ pub struct Survey {
     pub metadata: Metadata,
     /// What is missing or was repaired; a file that is cut off or damaged says so here.
     pub losses: Losses,
+    source: Source,
     /// How many events it has, samples included.
     pub events: u64,
     /// Whether any thread was recorded.
@@ -85,6 +89,7 @@ impl Survey {
             clock: Clock { origin: builder.clock.origin.saturating_add(first), ..builder.clock },
             metadata: builder.metadata,
             losses: builder.losses,
+            source: builder.source,
             events,
             first,
             end,
@@ -104,12 +109,13 @@ pub struct FileMerge {
 impl FileMerge {
     /// Begins a merge of the files that were surveyed.
     #[must_use]
-    pub fn new(surveys: &[Survey]) -> Self {
+    pub fn new<'a>(surveys: impl IntoIterator<Item = &'a Survey, IntoIter: Clone>) -> Self {
         let mut builder = TraceBuilder::new();
-        let on_one_clock = surveys.iter().all(|survey| survey.clock.unix_origin().is_some());
+        let mut surveys = surveys.into_iter();
+        let on_one_clock = surveys.clone().all(|survey| survey.clock.unix_origin().is_some());
         if on_one_clock {
             builder.clock.base_unix = Some(0);
-        } else if let Some(first) = surveys.first() {
+        } else if let Some(first) = surveys.next() {
             builder.clock = first.clock;
         }
         Self { builder, owners: DeviceOwners::default(), on_one_clock }
@@ -127,29 +133,57 @@ impl FileMerge {
         name: &mut Rename<'_>,
         move_on: &mut dyn FnMut(&mut TraceBuilder) -> Result<(), FileError>,
     ) -> Result<(), FileError> {
+        let mut input = Some(input);
+        let open = |_| input.take().ok_or(FileError::GivenUp);
+        self.add_segments(std::slice::from_ref(survey), open, name, move_on)
+    }
+
+    /// The same with a recording in several files, the oldest first, which `open` opens by their place. Numbers by which
+    /// events find each other go on from file to file.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub fn add_segments<R: Read>(
+        &mut self,
+        surveys: &[Survey],
+        mut open: impl FnMut(usize) -> Result<R, FileError>,
+        name: &mut Rename<'_>,
+        move_on: &mut dyn FnMut(&mut TraceBuilder) -> Result<(), FileError>,
+    ) -> Result<(), FileError> {
+        let all = || surveys.iter().flat_map(|survey| &survey.members);
+        // What was seen to be a device in one file is one in all.
+        let devices: HashSet<&str> =
+            all().filter(|member| member.is_device).map(|member| member.ident.as_str()).collect();
         let builder = &mut self.builder;
-        let devices = self.owners.keep_apart(builder, &survey.members);
-        let mut chunks = Chunks::open(input)?;
-        let mut window = ArgWindow { keeps_all: survey.keeps_args, ..ArgWindow::default() };
-        let shift = match survey.clock.unix_origin().filter(|_| self.on_one_clock) {
-            Some(unix) => unix.saturating_sub(survey.first),
-            None => survey.first.saturating_neg(),
-        };
-        let mut translation = Translation::new(shift, builder.last_appended_id, devices);
-        while chunks.offset() < survey.end && chunks.next()? {
-            let part = chunks.builder();
-            let rows = part.take_events();
-            window.move_on(part, &rows);
-            let args = ArgTables::Growing(&part.args.arg_schemas);
-            translation.add(builder, &Content::of_rows(part, &rows), args, name);
-            if builder.event_count() >= MANY_ROWS {
-                move_on(builder)?;
-            }
+        let id_base = builder.last_appended_id;
+        for (index, survey) in surveys.iter().enumerate() {
+            let member = |member: &Member| Member {
+                is_device: devices.contains(member.ident.as_str()),
+                ..member.clone()
+            };
+            let members: Vec<Member> = survey.members.iter().map(member).collect();
+            let shift = match survey.clock.unix_origin().filter(|_| self.on_one_clock) {
+                Some(unix) => unix.saturating_sub(survey.first),
+                None => survey.first.saturating_neg(),
+            };
+            let devices = self.owners.keep_apart(builder, &members);
+            let mut translation = Translation::new(shift, id_base, devices);
+            move_rows(open(index)?, survey, builder, &mut translation, name, move_on)?;
+            builder.reserve_ids(translation.last_id());
         }
-        let mut part = chunks.finish();
-        let rows = part.take_events();
-        translation.describe(builder, &Content { losses: &survey.losses, ..Content::of_rows(&part, &rows) });
-        builder.last_appended_id = translation.last_id();
+        // The last knows most. Losses go on from file to file, but for what happened to a file itself.
+        let mut later: Option<&Survey> = None;
+        for survey in surveys.iter().rev() {
+            builder.add_words(&survey.metadata, &survey.source);
+            let counts = survey.losses.counts().iter();
+            builder.add_losses(counts.filter(|known| later.is_none() || is_of_the_file(known.loss)));
+            later = Some(survey);
+        }
+        let first = later.and_then(|first| first.metadata.value(keys::SEGMENT));
+        let dropped = first.and_then(|about| about["events_before"].as_u64());
+        if let Some(dropped) = dropped.filter(|&dropped| dropped > 0) {
+            builder.losses.add_many(Loss::DroppedEvents, dropped, None);
+        }
         Ok(())
     }
 
@@ -163,6 +197,37 @@ impl FileMerge {
     pub fn into_builder(self) -> TraceBuilder {
         self.builder
     }
+}
+
+fn is_of_the_file(loss: Loss) -> bool {
+    matches!(loss, Loss::TruncatedFile | Loss::DamagedChunk | Loss::TrailingData)
+}
+
+/// Moves the rows of a file, as far as it was surveyed.
+fn move_rows(
+    input: impl Read,
+    survey: &Survey,
+    builder: &mut TraceBuilder,
+    translation: &mut Translation,
+    name: &mut Rename<'_>,
+    move_on: &mut dyn FnMut(&mut TraceBuilder) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    let mut chunks = Chunks::open(input)?;
+    let mut window = ArgWindow { keeps_all: survey.keeps_args, ..ArgWindow::default() };
+    while chunks.offset() < survey.end && chunks.next()? {
+        let part = chunks.builder();
+        let rows = part.take_events();
+        window.move_on(part, &rows);
+        let args = ArgTables::Growing(&part.args.arg_schemas);
+        translation.add(builder, &Content::of_rows(part, &rows), args, name);
+        if builder.event_count() >= MANY_ROWS {
+            move_on(builder)?;
+        }
+    }
+    let part = chunks.builder();
+    let rows = part.take_events();
+    translation.describe(builder, &Content::of_rows(part, &rows));
+    Ok(())
 }
 
 /// Which args are kept while a file is read. A writer puts args before the events that refer to them; once events were read

@@ -97,7 +97,7 @@ impl Translation {
         self.arg_schemas.resize(args.len(), None);
     }
 
-    /// What is said about processes, threads, the trace itself and its losses; once all parts were added.
+    /// What is said about processes and threads, once all parts were added.
     pub(super) fn describe(&self, builder: &mut TraceBuilder, content: &Content<'_>) {
         let text = |id: Option<StringId>| id.map(|id| self.strings[id.index()]);
         for (track, &id) in content.tracks.iter().zip(&self.tracks) {
@@ -110,17 +110,6 @@ impl Translation {
             let into = builder.track_mut(id);
             into.name = into.name.or(text(track.name));
             into.sort_index = into.sort_index.or(track.sort_index);
-        }
-        for (key, value) in content.metadata.iter() {
-            if builder.metadata.get(key).is_none() {
-                builder.metadata.set(key, value);
-            }
-        }
-        for known in content.losses.counts() {
-            builder.losses.add_many(known.loss, known.count, None);
-        }
-        if builder.source.format.is_empty() {
-            builder.source = content.source.clone();
         }
     }
 

@@ -74,6 +74,11 @@ impl ProfileBuilder {
         Some(())
     }
 
+    /// Hands all frames and stacks out again.
+    pub(crate) fn write_again(&mut self) {
+        self.written = (0, 0);
+    }
+
     /// What is new since the last time. Frames and stacks are copied and stay, the rest moves out.
     pub(crate) fn take_rows(&mut self) -> Profile {
         let (frames, stacks) = self.written;

@@ -2,8 +2,8 @@
 
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{
-    Arg, ArgOrigin, Duration, EventRow, FileMerge, Ident, SpanRow, Survey, Timestamp, Trace, TraceBuilder,
-    file, first_difference, merge_with_names,
+    Arg, ArgOrigin, Duration, EventRow, FileMerge, FlowPhase, FlowRow, Ident, Loss, SpanRow, Survey,
+    Timestamp, Trace, TraceBuilder, file, first_difference, keys, merge_with_names,
 };
 
 use crate::sample::{describe, push_event, read};
@@ -97,4 +97,71 @@ fn events_may_refer_to_args_of_long_ago() {
     let event = EventRow { time: Timestamp(5_000), name, category, track, args };
     builder.push_span(SpanRow { event, duration: Duration(1) });
     assert_equal(&[writer.finish(&mut builder).unwrap()]);
+}
+
+/// The same recording in several files, and in one.
+#[test]
+fn a_recording_in_several_files_is_the_same_recording() {
+    let mut builder = TraceBuilder::new();
+    let mut files = Vec::new();
+    for part in 0..4 {
+        let mut writer = file::Writer::create(Vec::new()).unwrap();
+        for number in part * 40..part * 40 + 40 {
+            push_with_flow(&mut builder, number);
+            if number % 9 == 0 {
+                writer.append(&mut builder).unwrap();
+            }
+        }
+        if part == 3 {
+            describe(&mut builder);
+        }
+        builder.clock.base_unix = Some(1_700_000_000_000_000_000);
+        builder.metadata.set("part", &part.to_string());
+        files.push(writer.finish(&mut builder).unwrap());
+        builder.begin_file();
+    }
+    let whole = recording_with_flows();
+    let surveys: Vec<Survey> = files.iter().map(|bytes| Survey::of(bytes.as_slice()).unwrap()).collect();
+    let other = Survey::of(whole.as_slice()).unwrap();
+    let mut merge = FileMerge::new(surveys.iter().chain([&other]));
+    let open = |index: usize| Ok(files[index].as_slice());
+    merge.add_segments(&surveys, open, &mut better_name, &mut |_| Ok(())).unwrap();
+    merge.add(whole.as_slice(), &other, &mut better_name, &mut |_| Ok(())).unwrap();
+    let whole = read(&whole).unwrap();
+    let expected = merge_with_names(&[whole.clone(), whole], &mut better_name);
+    assert_eq!(first_difference(&merge.into_builder().finish(), &expected), None);
+}
+
+/// An event, and an arrow whose number must go on from file to file.
+fn push_with_flow(builder: &mut TraceBuilder, number: i64) {
+    push_event(builder, number);
+    let event = EventRow {
+        time: Timestamp(number),
+        name: builder.intern("arrow"),
+        category: builder.category("ac2g"),
+        track: builder.track(Ident::Int(1), Ident::Int(1)),
+        args: builder.no_args(),
+    };
+    let (id, phase) = (number + 1, FlowPhase::Start);
+    builder.push_flow(FlowRow { event, id, phase, binds_enclosing: false });
+}
+
+fn recording_with_flows() -> Vec<u8> {
+    let mut builder = TraceBuilder::new();
+    for number in 0..160 {
+        push_with_flow(&mut builder, number);
+    }
+    builder.metadata.set("part", "3");
+    describe(&mut builder);
+    file::Writer::create(Vec::new()).unwrap().finish(&mut builder).unwrap()
+}
+
+#[test]
+fn what_was_dropped_before_the_first_file_is_counted() {
+    let mut builder = TraceBuilder::new();
+    push_event(&mut builder, 1);
+    builder.metadata.set(keys::SEGMENT, r#"{"number": 3, "events_before": 12345}"#);
+    let bytes = file::Writer::create(Vec::new()).unwrap().finish(&mut builder).unwrap();
+    let merged = merged(&[bytes.clone(), bytes], true);
+    assert_eq!(merged.losses().count(Loss::DroppedEvents), 2 * 12_345);
 }

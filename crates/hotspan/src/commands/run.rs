@@ -5,6 +5,7 @@
 
 mod hooks;
 mod interpreter;
+mod limits;
 mod name;
 mod output;
 mod program;
@@ -35,6 +36,7 @@ use crate::files;
 use crate::present::Outlet;
 use crate::progress::say;
 use crate::run_folder::{Recordings, merged};
+use limits::Limits;
 use output::Output;
 use program::Program;
 
@@ -50,6 +52,7 @@ Examples:
   hotspan run --shapes -o before.hotspan train.py
   hotspan run --steps 10:20 train.py          # ten optimizer steps, after ten to warm up
   hotspan run --lines model.py:forward train.py
+  hotspan run --max-size 2GB --max-time 30min serve.py   # the latest stretch of a program that runs for days
   hotspan run --budget 1% --delay 60 --duration 300 serve.py
 
 The recording is named after the program, in this folder: train.hotspan, then train-2.hotspan. None is overwritten but one named with -o.";
@@ -103,6 +106,13 @@ pub(crate) struct Arguments {
     /// Record one of so many optimizer steps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     every: Option<u64>,
+    /// Keep the recording within this size while the program runs: the oldest stretch is dropped, the latest kept; `none` for no
+    /// limit
+    #[arg(long, value_name = "SIZE", default_value = "10GB", value_parser = limits::size)]
+    max_size: MaxSize,
+    /// Keep only so much of the latest time: 90s, 15min, 2h
+    #[arg(long, value_name = "TIME", value_parser = limits::time)]
+    max_time: Option<Duration>,
     /// Record less when recording costs more than this share of the program's time
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     budget: Option<f64>,
@@ -114,6 +124,15 @@ pub(crate) struct Arguments {
     /// A Python script, a folder or archive with __main__.py, `-` for standard input, or any command; with its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// `none` is a value of the option, not its absence.
+type MaxSize = Option<u64>;
+
+impl Arguments {
+    fn limits(&self) -> Limits {
+        Limits { size: self.max_size, time: self.max_time }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
@@ -137,8 +156,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
 
     let mut process = 0;
     let mut descendants = unrecorded::Descendants::default();
+    let mut keeper = limits::Keeper::new(arguments.limits());
     let status = launch::run(&mut command, unrecorded::INTERVAL, |pid| {
         descendants.look(pid);
+        keeper.look(&output.spool);
         if process == 0 {
             spool::describe(&output.spool, &facts(&program, pid, started));
         }
@@ -164,6 +185,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     facts["written_unix_ns"] = written.into();
     facts["ended"] = describe(status).into();
     facts["unrecorded"] = descendants.unrecorded(&output.spool);
+    facts["kept_since_unix_ns"] = recordings.kept_since().into();
     let saved = output.save(&recordings, &facts);
     let model = match &saved {
         Ok(()) => {
@@ -272,6 +294,7 @@ fn options(arguments: &Arguments, spool: &Path, started: UnixNanos) -> Value {
         "steps": arguments.steps.map(|(first, last)| [first, last]),
         "every": arguments.every,
         "budget": arguments.budget,
+        "segment": arguments.limits().segment(),
     });
     tell_run(&mut options, spool);
     options

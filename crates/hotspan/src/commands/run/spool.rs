@@ -60,6 +60,6 @@ pub(super) fn wait_for_children(spool: &Path) {
 
 /// When a process was written last: what it did later is its exit.
 pub(super) fn last_written(spool: &Path, process: u32) -> Option<UnixNanos> {
-    let file = recordings(spool).filter(|path| process_of(path) == Some(process)).max()?;
-    written(&file).map(UnixNanos)
+    let files = recordings(spool).filter(|path| process_of(path) == Some(process));
+    files.filter_map(|path| written(&path)).max().map(UnixNanos)
 }
