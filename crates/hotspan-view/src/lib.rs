@@ -3,6 +3,7 @@
 //! | module | is |
 //! |---|---|
 //! | `server` | the listener, and who may ask at all |
+//! | `visitors` | who is connected, and for how long |
 //! | `routes` | which address answers with what |
 //! | `catalogue` | the traces that were opened, and those that appear in opened folders |
 //! | `opened` | a trace in memory, with what was computed of it |
@@ -39,6 +40,7 @@ mod server;
 mod several;
 mod source;
 mod timeline;
+mod visitors;
 
 pub use error::ViewError;
 pub use page::static_page;

@@ -20,6 +20,7 @@ use crate::catalogue::Catalogue;
 use crate::error::{Refusal, ViewError};
 use crate::opened::{Opened, Shelf};
 use crate::routes::router;
+use crate::visitors::{Visitor, Visitors};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
 base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -108,10 +109,9 @@ impl Server {
             .enable_all()
             .build()?;
         runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let guard = from_fn_with_state(Arc::clone(&self.shared), guard);
             let app = router().layer(guard).with_state(self.shared);
-            Ok(axum::serve(listener, app).await?)
+            Ok(Visitors::default().serve(self.listener, app).await?)
         })
     }
 }
@@ -128,7 +128,12 @@ fn token() -> Result<String, ViewError> {
 /// Lets through what may be answered; every response gets the same headers.
 async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let response = match admit(&shared, &request) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            if let Some(visitor) = request.extensions().get::<Arc<Visitor>>() {
+                visitor.is_admitted();
+            }
+            next.run(request).await
+        }
         Err(refusal) => refusal.into_response(),
     };
     let mut response =
