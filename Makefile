@@ -116,6 +116,12 @@ bench: dev $(STAMPS)/bench ## Compare hotspan with its peers on the same files; 
 	$(BIN)/python bench/run_overhead.py
 	$(BIN)/python bench/view.py
 
+FUZZ_SECONDS ?= 60
+
+.PHONY: fuzz
+fuzz: ## Fuzz all readers, analyses and exporters, FUZZ_SECONDS=60 each
+	@$(PYTHON) fuzz/run.py --seconds $(FUZZ_SECONDS)
+
 .PHONY: dev
 dev: $(STAMPS)/tools web ## Build hotspan and install it, editable, into .venv
 	@$(BIN)/maturin develop --release --locked --quiet

@@ -1,19 +1,16 @@
 //! Any bytes as a `.prof` file: an error or a trace, never a panic; and what was read must survive being written again.
-//!
-//! `cargo +nightly fuzz run prof`
 
 #![no_main]
 
-use std::io::Cursor;
+mod reading;
 
-use hotspan_formats::export::prof::Prof;
-use hotspan_formats::{Exporter, Input, read};
+use hotspan_formats::export::prof;
+use hotspan_formats::import::prof::Prof;
 use libfuzzer_sys::fuzz_target;
+use reading::{read_as, survives_our_file, written};
 
-fuzz_target!(|bytes: &[u8]| {
-    let open = |bytes: Vec<u8>| Input::new(Cursor::new(bytes), None, None, &mut ()).and_then(read);
-    let Ok(trace) = open(bytes.to_vec()) else { return };
-    let mut written = Vec::new();
-    Prof.write(&trace.clone().into(), &mut written).expect("a trace that was read can be written");
-    open(written).expect("what was written can be read");
+fuzz_target!(|content: &[u8]| {
+    let Some(trace) = read_as(&Prof, content) else { return };
+    survives_our_file(&trace);
+    read_as(&Prof, &written(&prof::Prof, &trace)).expect("what was exported can be imported");
 });

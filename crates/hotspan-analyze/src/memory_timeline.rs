@@ -3,10 +3,12 @@
 //! Blocks and their uses come from [`crate::memory_blocks`]. What was there before the recording counts only where the
 //! trace tells of it.
 
-use hashbrown::HashMap;
+use std::collections::BTreeMap;
+
+use hashbrown::{HashMap, HashSet};
 use hotspan_store::{Bytes, Category, SpanId, Timestamp, Trace};
 
-use crate::memory_blocks::Blocks;
+use crate::memory_blocks::{Blocks, Change};
 use crate::memory_category::MemoryCategory;
 use crate::model::Model;
 use crate::model::memory_events::MemoryDevice;
@@ -65,11 +67,16 @@ pub struct DeviceTimeline {
 /// The memory of each device over time, in order of the devices.
 pub(crate) fn find(model: &Model) -> Vec<DeviceTimeline> {
     let found = model.memory_blocks();
-    let mut devices: Vec<MemoryDevice> = found.blocks.iter().map(|block| block.device).collect();
-    devices.sort_unstable();
-    devices.dedup();
+    let mut devices: BTreeMap<MemoryDevice, Vec<&Change>> =
+        found.blocks.iter().map(|block| (block.device, Vec::new())).collect();
+    for change in &found.changes {
+        devices.entry(found.blocks[change.block].device).or_default().push(change);
+    }
     let stacks = recorded_stacks(model);
-    devices.into_iter().map(|device| timeline(model, device, found, stacks.as_ref())).collect()
+    devices
+        .into_iter()
+        .map(|(device, changes)| timeline(model, device, &changes, found, stacks.as_ref()))
+        .collect()
 }
 
 impl DeviceTimeline {
@@ -161,11 +168,16 @@ impl DeviceTimeline {
     }
 }
 
-fn timeline(trace: &Trace, device: MemoryDevice, found: &Blocks, stacks: Option<&Stacks>) -> DeviceTimeline {
-    let mine = || found.changes.iter().filter(|change| found.blocks[change.block].device == device);
+fn timeline(
+    trace: &Trace,
+    device: MemoryDevice,
+    mine: &[&Change],
+    found: &Blocks,
+    stacks: Option<&Stacks>,
+) -> DeviceTimeline {
     let mut changes = Vec::new();
     let (mut sum, mut peak, mut peak_time, mut peak_at) = (Bytes(0), Bytes(0), Timestamp(0), 0_usize);
-    for (position, change) in mine().enumerate() {
+    for (position, change) in mine.iter().enumerate() {
         let block = &found.blocks[change.block];
         let bytes = if change.is_release { Bytes(block.bytes.0.saturating_neg()) } else { block.bytes };
         let is_earlier = !change.is_release && block.allocated.is_none();
@@ -176,15 +188,15 @@ fn timeline(trace: &Trace, device: MemoryDevice, found: &Blocks, stacks: Option<
         }
     }
     let mut live: Vec<usize> = Vec::new();
-    let mut released = vec![false; found.blocks.len()];
-    mine().take(peak_at + 1).for_each(|change| {
+    let mut released: HashSet<usize> = HashSet::new();
+    mine.iter().take(peak_at + 1).for_each(|change| {
         if change.is_release {
-            released[change.block] = true;
+            released.insert(change.block);
         } else {
             live.push(change.block);
         }
     });
-    live.retain(|&block| !released[block]);
+    live.retain(|block| !released.contains(block));
     let mut peak_use = [Bytes(0); 8];
     for &block in &live {
         peak_use[found.blocks[block].category.index()] += found.blocks[block].bytes;

@@ -40,9 +40,22 @@ pub enum ImportError {
     /// The system refused.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// Reading took more memory than it may.
+    #[error("reading it takes more than {}, which is as much memory as hotspan may use", bytes(*limit))]
+    TooMuchMemory {
+        /// How many bytes reading may take.
+        limit: u64,
+    },
     /// The caller asked to stop.
     #[error("stopped on request")]
     Cancelled,
+}
+
+/// What to do when memory is not enough.
+pub const TOO_MUCH_MEMORY: &str = "allow more, with --max-memory 16GB or HOTSPAN_MAX_MEMORY=16GB in the environment, or record a shorter stretch";
+
+fn bytes(bytes: u64) -> hotspan_store::Bytes {
+    hotspan_store::Bytes(i64::try_from(bytes).unwrap_or(i64::MAX))
 }
 
 /// Why a path could not be opened.
@@ -76,6 +89,7 @@ impl OpenError {
             ImportError::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Some("check that you may read the file")
             }
+            ImportError::TooMuchMemory { .. } => Some(TOO_MUCH_MEMORY),
             ImportError::File(_) | ImportError::Io(_) | ImportError::Cancelled => None,
         }
     }

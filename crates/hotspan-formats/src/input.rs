@@ -10,15 +10,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use crate::error::ImportError;
+use crate::memory_limit::MemoryWatch;
 
 /// How much of the content importers see before they say whether it is theirs.
 const HEAD: usize = 64 << 10;
 const BLOCK: usize = 512 << 10;
 const BLOCKS_AHEAD: usize = 3;
 const STRIDE: usize = 16 << 10;
+/// How much content is read between two looks at the memory that it takes.
+const BETWEEN_LOOKS: u64 = 1 << 20;
 
 /// Told how far reading has come; may ask to stop.
 pub trait Progress {
@@ -44,6 +47,12 @@ pub struct Input<'p> {
     progress: &'p mut dyn Progress,
     broke: Option<String>,
     cancelled: bool,
+    memory: MemoryWatch,
+    /// Bytes of content that were read, and at how many the memory is looked at next.
+    read: u64,
+    next_look: u64,
+    /// Why reading was ended, if it was for its memory.
+    too_much: Option<ImportError>,
 }
 
 impl<'p> Input<'p> {
@@ -78,9 +87,9 @@ impl<'p> Input<'p> {
         let magic = &magic[..magic_length];
         let whole = io::Cursor::new(magic.to_vec()).chain(counted);
         let (compression, reader): (_, Box<dyn Read>) = if magic.starts_with(&[0x1f, 0x8b]) {
-            (Some("gzip"), Box::new(read_ahead(flate2::read::MultiGzDecoder::new(whole))?))
+            (Some("gzip"), Box::new(read_ahead(flate2::read::MultiGzDecoder::new(whole), total.is_some())?))
         } else if magic == [0x28, 0xb5, 0x2f, 0xfd] {
-            (Some("zstd"), Box::new(read_ahead(zstd::Decoder::new(whole)?)?))
+            (Some("zstd"), Box::new(read_ahead(zstd::Decoder::new(whole)?, total.is_some())?))
         } else {
             (None, Box::new(whole))
         };
@@ -95,6 +104,10 @@ impl<'p> Input<'p> {
             progress,
             broke: None,
             cancelled: false,
+            memory: MemoryWatch::new(),
+            read: 0,
+            next_look: BETWEEN_LOOKS,
+            too_much: None,
         };
         let mut head = vec![0; HEAD];
         let mut length = 0;
@@ -142,9 +155,26 @@ impl<'p> Input<'p> {
         self.cancelled
     }
 
+    /// What the memory of the process was before, for what goes on after reading.
+    pub(crate) fn memory(&self) -> MemoryWatch {
+        self.memory
+    }
+
+    /// Why reading was ended for the memory that it takes; the content then ends there.
+    pub(crate) fn too_much_memory(&mut self) -> Option<ImportError> {
+        self.too_much.take()
+    }
+
     fn read_stream(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.broke.is_some() || self.cancelled {
+        if self.broke.is_some() || self.cancelled || self.too_much.is_some() {
             return Ok(0);
+        }
+        if self.read >= self.next_look {
+            self.next_look = self.read + BETWEEN_LOOKS;
+            self.too_much = self.memory.check().err();
+            if self.too_much.is_some() {
+                return Ok(0);
+            }
         }
         if self.progress.advance(self.stored.load(Ordering::Relaxed), self.total).is_break() {
             self.cancelled = true;
@@ -160,7 +190,10 @@ impl<'p> Input<'p> {
                     ));
                     return Ok(0);
                 }
-                other => return other,
+                other => {
+                    self.read += *other.as_ref().unwrap_or(&0) as u64;
+                    return other;
+                }
             }
         }
     }
@@ -212,17 +245,22 @@ impl<R: Read> Read for Counted<R> {
 
 /// The reading end of a thread that decompresses ahead.
 struct ReadAhead {
-    blocks: Receiver<io::Result<Vec<u8>>>,
+    /// `None` once nobody listens any more.
+    blocks: Option<Receiver<io::Result<Vec<u8>>>>,
+    /// The thread, where it is waited for in the end.
+    thread: Option<JoinHandle<()>>,
     used: SyncSender<Vec<u8>>,
     block: Vec<u8>,
     at: usize,
 }
 
-fn read_ahead(mut source: impl Read + Send + 'static) -> io::Result<ReadAhead> {
+/// `ends` says that reads of the source return, as those of a file do: then the thread is waited for in the end. One that
+/// reads from a pipe may wait for ever.
+fn read_ahead(mut source: impl Read + Send + 'static, ends: bool) -> io::Result<ReadAhead> {
     let (send, blocks) = sync_channel(BLOCKS_AHEAD);
     let (used, recycled) = sync_channel::<Vec<u8>>(BLOCKS_AHEAD + 1);
     // The thread ends with its source, or when nobody listens any more.
-    thread::Builder::new().name("hotspan-read".into()).spawn(move || {
+    let thread = thread::Builder::new().name("hotspan-read".into()).spawn(move || {
         loop {
             let mut block = recycled.try_recv().unwrap_or_default();
             block.resize(BLOCK, 0);
@@ -241,7 +279,7 @@ fn read_ahead(mut source: impl Read + Send + 'static) -> io::Result<ReadAhead> {
             }
         }
     })?;
-    Ok(ReadAhead { blocks, used, block: Vec::new(), at: 0 })
+    Ok(ReadAhead { blocks: Some(blocks), thread: ends.then_some(thread), used, block: Vec::new(), at: 0 })
 }
 
 /// Reads until the block is full, the source ends or it fails; what was read before a failure is kept.
@@ -263,7 +301,7 @@ fn fill_block(source: &mut impl Read, block: &mut [u8]) -> (usize, Option<io::Er
 impl Read for ReadAhead {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.block.len() {
-            let Ok(next) = self.blocks.recv() else { return Ok(0) };
+            let Some(Ok(next)) = self.blocks.as_ref().map(Receiver::recv) else { return Ok(0) };
             let used = std::mem::replace(&mut self.block, next?);
             let _ = self.used.try_send(used);
             self.at = 0;
@@ -272,5 +310,15 @@ impl Read for ReadAhead {
         buffer[..length].copy_from_slice(&self.block[self.at..self.at + length]);
         self.at += length;
         Ok(length)
+    }
+}
+
+impl Drop for ReadAhead {
+    fn drop(&mut self) {
+        // Nobody listens any more: the thread ends at its next block.
+        self.blocks = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }

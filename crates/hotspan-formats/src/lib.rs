@@ -9,12 +9,14 @@ mod error;
 pub mod export;
 pub mod import;
 mod input;
+mod memory_limit;
 mod output;
 mod trace_name;
 
-pub use error::{ExportError, ImportError, OpenError};
+pub use error::{ExportError, ImportError, OpenError, TOO_MUCH_MEMORY};
 pub use export::{EXPORTERS, Exporter, save, save_by};
 pub use import::{IMPORTERS, Importer, Sniff, open, open_adding, open_with, read};
 pub use input::{Input, Progress};
-pub use output::{check_place, write_file};
+pub use memory_limit::{held_memory, memory_limit, parse_size, set_memory_limit};
+pub use output::{check_place, unfinished_files, write_file};
 pub use trace_name::{TRACE_ENDINGS, trace_stem, uncompressed};

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::ExportError;
 
@@ -86,6 +87,19 @@ fn is_link_of_another(_: &Path) -> bool {
     false
 }
 
+/// Files that are being written, for whoever ends the process in the middle of it.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The temporary files that are being written: what ends the process removes them.
+#[must_use]
+pub fn unfinished_files() -> Vec<PathBuf> {
+    unfinished().clone()
+}
+
 /// A file that is being written.
 pub(crate) struct Output {
     encoder: Option<Encoder>,
@@ -108,6 +122,7 @@ impl Output {
             let (file, temporary) = create_beside(path)?;
             (file, Some(temporary))
         };
+        unfinished().extend(temporary.clone());
         let encoder = match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => {
                 let gzip = flate2::write::GzEncoder::new(file, flate2::Compression::new(5));
@@ -158,6 +173,7 @@ impl Drop for Output {
         // After a rename there is nothing left to remove.
         if let Some(temporary) = &self.temporary {
             let _ = fs::remove_file(temporary);
+            unfinished().retain(|path| path != temporary);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use hotspan_analyze::SortError;
 use hotspan_formats::{ExportError, ImportError, OpenError};
 use hotspan_store::visible;
-use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(_core, HotspanError, PyException, "Anything that goes wrong in hotspan.");
@@ -35,6 +35,7 @@ pub(crate) fn from_open(error: &OpenError) -> PyErr {
     };
     match &error.error {
         ImportError::Io(source) => os_error(source, &error.path.display().to_string()),
+        ImportError::TooMuchMemory { .. } => PyMemoryError::new_err(message),
         _ => TraceFormatError::new_err(message),
     }
 }

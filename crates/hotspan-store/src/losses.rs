@@ -80,6 +80,7 @@ losses! {
     NegativeDuration: "negative_duration", Repair, "spans that end before they begin";
     BrokenStack: "broken_stack", Note, "samples whose native stack could not be followed to its beginning; Python frames are whole";
     UnsteadySamples: "unsteady_samples", Repair, "samples of stacks that moved while they were read; their innermost frames may not belong together";
+    DeepStack: "deep_stack", Repair, "frames left out of samples because more than 1000 calls are around them";
     AssumedPeriod: "assumed_period", Note, "counts of a file without times, each taken as a sample 10 ms long";
     LateSamples: "late_samples", Note, "samples taken more than half a period after their time";
     ClockJumped: "clock_jumped", Repair, "the system's clock was set while recording, so device work may lie beside the calls that launched it";

@@ -53,8 +53,17 @@ pub(crate) fn flame(tree: &CallTree) -> FlameData {
 
 /// All that called a function and all it called; `None` where there is no such function among those of [`flame`].
 pub(crate) fn sandwich(tree: &CallTree, function: usize) -> Option<SandwichData> {
-    let sandwich = tree.sandwich(&tree.functions().get(function)?.callee);
-    Some(SandwichData { callers: flame(&sandwich.callers), callees: flame(&sandwich.callees) })
+    Some(sandwich_of(tree, &tree.functions().get(function)?.callee))
+}
+
+/// All that called each of the first functions and all that they called.
+pub(crate) fn sandwiches(tree: &CallTree, functions: usize) -> impl Iterator<Item = SandwichData> {
+    tree.functions().into_iter().take(functions).map(|function| sandwich_of(tree, &function.callee))
+}
+
+fn sandwich_of(tree: &CallTree, callee: &Callee) -> SandwichData {
+    let sandwich = tree.sandwich(callee);
+    SandwichData { callers: flame(&sandwich.callers), callees: flame(&sandwich.callees) }
 }
 
 /// The calls of a thread in order of time; of the busiest where none is named.

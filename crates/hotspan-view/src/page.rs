@@ -17,7 +17,7 @@ use crate::api::{Picture, Run, RunList};
 use crate::assets;
 use crate::curves::curves;
 use crate::findings::findings;
-use crate::flame::{compared, flame, in_time_order, sandwich, tree};
+use crate::flame::{compared, flame, in_time_order, sandwiches, tree};
 use crate::memory::memory;
 use crate::reports::{report_page, shortened};
 use crate::several::{WAYS, compare_page, ranks_page};
@@ -136,10 +136,8 @@ fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
     answers.add(format!("{run}/memory"), &shortened(memory(model, None), MOST_ROWS));
     let calls = tree(model);
     answers.add(format!("{run}/flame"), &flame(&calls));
-    for function in 0..SANDWICHES {
-        if let Some(sandwich) = sandwich(&calls, function) {
-            answers.add(format!("{run}/sandwich/{function}"), &sandwich);
-        }
+    for (function, sandwich) in sandwiches(&calls, SANDWICHES).enumerate() {
+        answers.add(format!("{run}/sandwich/{function}"), &sandwich);
     }
     answers.add(format!("{run}/flame/time"), &in_time_order(model, None));
     // The first is shown when none is named.

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::*;
+use crate::max_memory::Reading;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 `advise --fail-on` found something;
@@ -22,23 +23,23 @@ pub(crate) enum Command {
     Run(run::Arguments),
     #[cfg(feature = "collect")]
     Attach(attach::Arguments),
-    Report(report::Arguments),
-    View(view::Arguments),
-    Stats(stats::Arguments),
-    Steps(steps::Arguments),
-    Gpu(gpu::Arguments),
-    Ranks(ranks::Arguments),
-    Tree(tree::Arguments),
+    Report(Reading<report::Arguments>),
+    View(Reading<view::Arguments>),
+    Stats(Reading<stats::Arguments>),
+    Steps(Reading<steps::Arguments>),
+    Gpu(Reading<gpu::Arguments>),
+    Ranks(Reading<ranks::Arguments>),
+    Tree(Reading<tree::Arguments>),
     #[cfg(feature = "collect")]
     Record(record::Arguments),
     #[cfg(feature = "collect")]
     Top(top::Arguments),
     #[cfg(feature = "collect")]
     Dump(dump::Arguments),
-    Info(info::Arguments),
-    Advise(advise::Arguments),
-    Diff(diff::Arguments),
-    Export(export::Arguments),
+    Info(Reading<info::Arguments>),
+    Advise(Reading<advise::Arguments>),
+    Diff(Reading<diff::Arguments>),
+    Export(Reading<export::Arguments>),
     #[cfg(feature = "collect")]
     Doctor(doctor::Arguments),
     Completions(completions::Arguments),

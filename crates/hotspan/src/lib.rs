@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod error;
 mod files;
+mod max_memory;
 mod present;
 mod progress;
 mod run_folder;

@@ -16,6 +16,9 @@ pub struct FunctionTime {
     pub total: Duration,
 }
 
+/// Callers further away than this are not told apart: with each call at another depth they would be as many as calls times depth.
+const FURTHEST_CALLER: usize = 256;
+
 /// Callers and callees of one function. The root of both is the function itself, and both have its whole time.
 #[derive(Clone, Debug)]
 pub struct Sandwich {
@@ -31,25 +34,34 @@ impl CallTree {
     pub fn functions(&self) -> Vec<FunctionTime> {
         let mut rows: Vec<FunctionTime> = Vec::new();
         let mut known: HashMap<&Callee, usize> = HashMap::new();
-        for (index, node) in self.nodes.iter().enumerate() {
+        let mut row_of = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
             let row = *known.entry(&node.callee).or_insert_with(|| {
                 let callee = node.callee.clone();
                 rows.push(FunctionTime { callee, own: Duration::ZERO, total: Duration::ZERO });
                 rows.len() - 1
             });
             rows[row].own += node.own;
-            if self.is_outermost(index) {
-                rows[row].total += node.total;
+            row_of.push(row);
+        }
+        // Down the tree and up again: how many calls of each function are open tells which is the outermost.
+        let mut calls = vec![0_u32; rows.len()];
+        let mut open: Vec<(usize, bool)> = self.roots.iter().map(|&root| (root, true)).collect();
+        while let Some((index, begins)) = open.pop() {
+            let row = row_of[index];
+            if !begins {
+                calls[row] -= 1;
+                continue;
             }
+            if calls[row] == 0 {
+                rows[row].total += self.nodes[index].total;
+            }
+            calls[row] += 1;
+            open.push((index, false));
+            open.extend(self.nodes[index].children.iter().map(|&child| (child, true)));
         }
         rows.sort_by_key(|row| std::cmp::Reverse((row.own, row.total)));
         rows
-    }
-
-    /// Whether no call of the same function is around a node.
-    fn is_outermost(&self, index: usize) -> bool {
-        let callee = &self.nodes[index].callee;
-        self.around(index).all(|outer| self.nodes[outer].callee != *callee)
     }
 
     /// The nodes around a node, innermost first.
@@ -62,11 +74,17 @@ impl CallTree {
     pub fn sandwich(&self, callee: &Callee) -> Sandwich {
         let new = || TreeBuilder { source: self.source, ..TreeBuilder::default() };
         let (mut callers, mut callees) = (new(), new());
-        let wanted = |&index: &usize| self.nodes[index].callee == *callee && self.is_outermost(index);
-        for index in (0..self.nodes.len()).filter(wanted) {
-            let node = &self.nodes[index];
+        // Parents come before their children, so that one look at each tells which calls are within one of the function.
+        let mut within = Vec::with_capacity(self.nodes.len());
+        for (index, node) in self.nodes.iter().enumerate() {
+            let around = node.parent.is_some_and(|parent| within[parent]);
+            let wanted = node.callee == *callee;
+            within.push(around || wanted);
+            if around || !wanted {
+                continue;
+            }
             let mut at = callers.node(None, node.callee.clone());
-            for outer in self.around(index) {
+            for outer in self.around(index).take(FURTHEST_CALLER) {
                 at = callers.node(Some(at), self.nodes[outer].callee.clone());
             }
             callers.nodes[at].own += node.total;

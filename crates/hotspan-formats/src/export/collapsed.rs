@@ -18,6 +18,10 @@ pub struct Collapsed {
 pub const COLLAPSED: Collapsed =
     Collapsed { options: TreeOptions { lines: true, threads: false, busy_only: false } };
 
+/// Each line has a whole stack, so that a deep one makes a file much larger than the trace. Calls further inside are one frame.
+pub(super) const DEEPEST: usize = 2_000;
+pub(super) const DEEPER: &str = "(deeper calls)";
+
 impl Exporter for Collapsed {
     fn name(&self) -> &'static str {
         "collapsed"
@@ -37,8 +41,10 @@ impl Exporter for Collapsed {
         while let Some((index, depth)) = open.pop() {
             let node = &tree.nodes[index];
             path.truncate(depth);
-            path.push(clean(&frame_text(&node.callee)));
-            let count = node.own.0.saturating_add(unit / 2) / unit;
+            let is_cut = depth >= DEEPEST;
+            path.push(if is_cut { DEEPER.to_owned() } else { clean(&frame_text(&node.callee)) });
+            let time = if is_cut { node.total } else { node.own };
+            let count = time.0.saturating_add(unit / 2) / unit;
             if count > 0 {
                 line.clear();
                 for (position, frame) in path.iter().enumerate() {
@@ -49,7 +55,9 @@ impl Exporter for Collapsed {
                 }
                 writeln!(output, "{line} {count}")?;
             }
-            open.extend(node.children.iter().rev().map(|&child| (child, depth + 1)));
+            if !is_cut {
+                open.extend(node.children.iter().rev().map(|&child| (child, depth + 1)));
+            }
         }
         Ok(())
     }

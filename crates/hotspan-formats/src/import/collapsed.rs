@@ -3,9 +3,9 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use hotspan_store::{Ident, Loss, StackId, TraceBuilder};
+use hotspan_store::{Ident, Loss, TraceBuilder};
 
-use super::stacks::{FrameTexts, frame, sample};
+use super::stacks::{FrameTexts, GrowingStack, frame, sample};
 use super::{Importer, Sniff};
 use crate::error::ImportError;
 use crate::export::frame_text::parse_frame;
@@ -91,7 +91,7 @@ fn read_line(
         builder.losses.add(Loss::BadTimestamp, Some(offset));
         return;
     };
-    let mut stack = StackId::NONE;
+    let mut stack = GrowingStack::EMPTY;
     for text in text.split(';') {
         let id = match frames.get(text) {
             Some(&id) => id,
@@ -102,8 +102,8 @@ fn read_line(
                 id
             }
         };
-        stack = builder.stack(stack, id);
+        stack = stack.with(builder, id);
     }
-    sample(builder, track, stack, *time, weight);
+    sample(builder, track, stack.id, *time, weight);
     *time = end;
 }

@@ -96,7 +96,12 @@ fn read_adding(mut input: Input<'_>, add: impl FnOnce(&mut TraceBuilder)) -> Res
     }
     let importer = detect(input.head())?;
     let mut builder = TraceBuilder::new();
-    importer.read(&mut input, &mut builder)?;
+    let read = importer.read(&mut input, &mut builder);
+    // What an importer says of content that was ended here is not the reason.
+    if let Some(error) = input.too_much_memory() {
+        return Err(error);
+    }
+    read?;
     if input.cancelled() {
         return Err(ImportError::Cancelled);
     }

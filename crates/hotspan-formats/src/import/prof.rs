@@ -44,7 +44,7 @@ impl Importer for Prof {
             return Err(damaged("it is larger than 1 GB", LARGEST));
         }
         builder.source.bytes = bytes.len() as u64;
-        let mut reader = MarshalReader::new(&bytes);
+        let mut reader = MarshalReader::new(&bytes, input.memory());
         let content = reader.read()?;
         if reader.position() < bytes.len() {
             builder.losses.add(Loss::TrailingData, Some(reader.position() as u64));

@@ -4,10 +4,11 @@
 
 use std::io::{BufReader, Read};
 
-use hotspan_store::{FrameId, Ident, Loss, StackId, TraceBuilder, TrackId};
+use hashbrown::HashMap;
+use hotspan_store::{FrameId, Ident, Loss, TraceBuilder, TrackId};
 use serde::Deserialize;
 
-use super::stacks::{frame, sample};
+use super::stacks::{GrowingStack, frame, sample};
 use super::{CountingReader, Importer, Sniff};
 use crate::error::ImportError;
 use crate::export::speedscope::SCHEMA;
@@ -171,17 +172,17 @@ impl ProfileReader<'_> {
         let mut time = profile.start_value;
         for (index, frames) in profile.samples.iter().enumerate() {
             let weight = profile.weights.get(index).copied().unwrap_or(1.0);
-            let mut stack = StackId::NONE;
+            let mut stack = GrowingStack::EMPTY;
             for &index in frames {
                 if let Some(frame) = self.frame(index) {
-                    stack = self.builder.stack(stack, frame);
+                    stack = stack.with(self.builder, frame);
                 }
             }
             if let (Some(at), Some(length)) = (self.nanos(time), self.nanos(weight)) {
                 if length < 0 {
                     self.builder.losses.add(Loss::NegativeDuration, None);
                 } else {
-                    sample(self.builder, self.track, stack, at, length);
+                    sample(self.builder, self.track, stack.id, at, length);
                 }
             }
             time += weight;
@@ -190,14 +191,16 @@ impl ProfileReader<'_> {
 
     /// Frames that open and close: between two events the stack is as it is.
     fn events(&mut self, profile: &Profile) {
-        let mut stacks: Vec<(FrameId, StackId)> = Vec::new();
+        let mut stacks: Vec<(FrameId, GrowingStack)> = Vec::new();
+        // How often each frame is open, so that an end without a beginning is known without a search.
+        let mut open: HashMap<FrameId, u64> = HashMap::new();
         let mut last = None;
         for event in &profile.events {
             let (Some(at), Some(frame)) = (self.nanos(event.at), self.frame(event.frame)) else { continue };
-            let top = stacks.last().map_or(StackId::NONE, |&(_, stack)| stack);
+            let top = stacks.last().map_or(GrowingStack::EMPTY, |&(_, stack)| stack);
             if let Some(before) = last {
                 match at - before {
-                    length if length > 0 => sample(self.builder, self.track, top, before, length),
+                    length if length > 0 => sample(self.builder, self.track, top.id, before, length),
                     0 => {}
                     _ => {
                         self.builder.losses.add(Loss::NegativeDuration, None);
@@ -208,14 +211,21 @@ impl ProfileReader<'_> {
             last = Some(at);
             match event.kind.as_str() {
                 "O" => {
-                    let stack = self.builder.stack(top, frame);
-                    stacks.push((frame, stack));
+                    stacks.push((frame, top.with(self.builder, frame)));
+                    *open.entry(frame).or_default() += 1;
                 }
-                "C" => match stacks.iter().rposition(|&(open, _)| open == frame) {
-                    // Frames left open inside one that closes end with it.
-                    Some(position) => stacks.truncate(position),
-                    None => self.builder.losses.add(Loss::UnmatchedEnd, None),
-                },
+                "C" if open.get(&frame).is_none_or(|&count| count == 0) => {
+                    self.builder.losses.add(Loss::UnmatchedEnd, None);
+                }
+                // Frames left open inside one that closes end with it.
+                "C" => {
+                    while let Some((ended, _)) = stacks.pop() {
+                        open.entry(ended).and_modify(|count| *count -= 1);
+                        if ended == frame {
+                            break;
+                        }
+                    }
+                }
                 _ => self.builder.losses.add(Loss::BadEvent, None),
             }
         }

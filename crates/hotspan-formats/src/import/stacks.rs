@@ -2,7 +2,8 @@
 
 use hashbrown::HashMap;
 use hotspan_store::{
-    Duration, FrameId, FrameKind, FrameRow, SampleRow, SampleState, StackId, Timestamp, TraceBuilder, TrackId,
+    Duration, FrameId, FrameKind, FrameRow, Loss, SampleRow, SampleState, StackId, Timestamp, TraceBuilder,
+    TrackId,
 };
 
 /// Frames of a file, added once.
@@ -23,6 +24,30 @@ pub(super) fn sample(builder: &mut TraceBuilder, track: TrackId, stack: StackId,
         let (time, weight) = (Timestamp(time), Duration(weight));
         let row = SampleRow { time, track, stack, weight, state: SampleState::Unknown, gil: false };
         builder.push_sample(row);
+    }
+}
+
+/// Calls around each other that a stack may have. A file can share outer calls between samples, so that deeper stacks would make
+/// the work of analyses, which walk each of them, grow with the square of the file.
+const DEEPEST: usize = 1_000;
+
+/// A stack that grows inwards; what lies too deep is counted and left out.
+#[derive(Clone, Copy)]
+pub(super) struct GrowingStack {
+    pub(super) id: StackId,
+    depth: usize,
+}
+
+impl GrowingStack {
+    pub(super) const EMPTY: Self = Self { id: StackId::NONE, depth: 0 };
+
+    /// The stack with a call inside.
+    pub(super) fn with(self, builder: &mut TraceBuilder, frame: FrameId) -> Self {
+        if self.depth == DEEPEST {
+            builder.losses.add(Loss::DeepStack, None);
+            return self;
+        }
+        Self { id: builder.stack(self.id, frame), depth: self.depth + 1 }
     }
 }
 

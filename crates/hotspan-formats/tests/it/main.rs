@@ -6,6 +6,7 @@ mod broken;
 mod chrome_events;
 mod compression;
 mod corpus;
+mod everything;
 mod lprof;
 mod mutations;
 mod prof;

@@ -115,3 +115,44 @@ fn the_corpora_and_their_mutations_are_read_without_a_panic() {
         for_each_mutation(&contents, 100, &PIECES, exercise);
     }
 }
+
+#[test]
+fn what_lies_too_deep_in_a_stack_is_counted() {
+    let line = (0..1_200).map(|number| format!("f{number}")).collect::<Vec<_>>().join(";");
+    let trace = read(format!("{line} 2\n")).unwrap();
+    assert_eq!(trace.losses().count(Loss::DeepStack), 200);
+    assert_eq!(stacks(&trace)[0].0.len(), 1_000);
+
+    let open = |number: i64| format!(r#"{{"type":"O","frame":0,"at":{number}}}"#);
+    let events = (0..1_200).map(open).collect::<Vec<_>>().join(",");
+    let deep = format!(
+        r#"{{"shared":{{"frames":[{{"name":"a"}}]}},"profiles":[{{"type":"evented","unit":"nanoseconds","events":[{events},
+        {{"type":"C","frame":0,"at":1300}}]}}]}}"#
+    );
+    let trace = read(deep).unwrap();
+    assert_eq!(trace.losses().count(Loss::DeepStack), 200);
+    assert_eq!(stacks(&trace).last().unwrap(), &(vec!["a".to_owned(); 1_000], 101));
+}
+
+#[test]
+fn deep_calls_make_no_large_files() {
+    let depth = 5_000;
+    let event = |number: i64| {
+        let (begin, length) = (number * 10, (2 * depth - 2 * number) * 10);
+        format!(
+            r#"{{"ph":"X","cat":"cpu_op","name":"f{number}","pid":1,"tid":1,"ts":{begin},"dur":{length}}}"#
+        )
+    };
+    let json = format!("[{}]", (0..depth).map(event).collect::<Vec<_>>().join(","));
+    let trace = read(json.clone()).unwrap();
+    let speedscope = written(&trace, &Speedscope);
+    assert!(speedscope.len() < 2 * json.len(), "{} bytes of {}", speedscope.len(), json.len());
+    let again = read(speedscope).unwrap();
+    let total: i64 = stacks(&again).iter().map(|(_, weight)| weight).sum();
+    assert_eq!(total, 2 * depth * 10 * 1_000, "no time is lost");
+    let collapsed = String::from_utf8(written(&trace, &COLLAPSED)).unwrap();
+    assert!(collapsed.lines().count() <= 2_001, "{} lines", collapsed.lines().count());
+    let counts = collapsed.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<i64>().unwrap());
+    assert_eq!(counts.sum::<i64>(), 2 * depth * 10, "no time is lost");
+    assert!(collapsed.contains(";(deeper calls) "));
+}

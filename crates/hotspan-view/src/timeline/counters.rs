@@ -8,8 +8,9 @@ use hotspan_analyze::busy_curve::busy_curve;
 use hotspan_analyze::intervals::Interval;
 use hotspan_store::{Arg, ProcessId, StringId, TrackId};
 
-/// Parts of the recording for which a busy share is told.
+/// Parts of the recording for which a busy share is told, and those of all devices together: a file may name any number of them.
 const PARTS: usize = 2000;
+const ALL_PARTS: usize = 128 * PARTS;
 /// More counters than this are not shown; a hostile trace could name each value differently.
 const MOST: usize = 2000;
 
@@ -86,8 +87,10 @@ fn device_counters(model: &Model) -> Vec<Counter> {
     }
     let (begin, length) = model.window();
     let window = Interval::new(begin, begin.plus(length));
-    for device in model.device_work() {
-        let curve = busy_curve(&device.busy, window, PARTS);
+    let work = model.device_work();
+    let parts = (ALL_PARTS / work.len().max(1)).clamp(1, PARTS);
+    for device in work {
+        let curve = busy_curve(&device.busy, window, parts);
         all.push(Counter {
             process: Some(device.process),
             name: "Busy".to_owned(),

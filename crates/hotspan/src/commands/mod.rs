@@ -33,18 +33,19 @@ use std::io::Write;
 
 use crate::cli::Command;
 use crate::error::CommandError;
+use crate::max_memory::Reading;
 
 /// Runs one command; its data goes to `output`.
 pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), CommandError> {
     match command {
-        Command::Stats(arguments) => stats::run(&arguments, output),
+        Command::Stats(reading) => with_limit(&reading, |arguments| stats::run(arguments, output)),
         #[cfg(feature = "collect")]
         Command::Run(arguments) => run::run(&arguments),
-        Command::Report(arguments) => report::run(&arguments, output),
-        Command::Steps(arguments) => steps::run(&arguments, output),
-        Command::Gpu(arguments) => gpu::run(&arguments, output),
-        Command::Ranks(arguments) => ranks::run(&arguments, output),
-        Command::Tree(arguments) => tree::run(&arguments, output),
+        Command::Report(reading) => with_limit(&reading, |arguments| report::run(arguments, output)),
+        Command::Steps(reading) => with_limit(&reading, |arguments| steps::run(arguments, output)),
+        Command::Gpu(reading) => with_limit(&reading, |arguments| gpu::run(arguments, output)),
+        Command::Ranks(reading) => with_limit(&reading, |arguments| ranks::run(arguments, output)),
+        Command::Tree(reading) => with_limit(&reading, |arguments| tree::run(arguments, output)),
         #[cfg(feature = "collect")]
         Command::Attach(arguments) => attach::run(&arguments),
         #[cfg(feature = "collect")]
@@ -53,13 +54,22 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         Command::Top(arguments) => top::run(&arguments, output),
         #[cfg(feature = "collect")]
         Command::Dump(arguments) => dump::run(&arguments, output),
-        Command::Info(arguments) => info::run(&arguments, output),
-        Command::View(arguments) => view::run(&arguments),
-        Command::Advise(arguments) => advise::run(&arguments, output),
-        Command::Diff(arguments) => diff::run(&arguments, output),
-        Command::Export(arguments) => export::run(&arguments),
+        Command::Info(reading) => with_limit(&reading, |arguments| info::run(arguments, output)),
+        Command::View(reading) => with_limit(&reading, |arguments| view::run(arguments)),
+        Command::Advise(reading) => with_limit(&reading, |arguments| advise::run(arguments, output)),
+        Command::Diff(reading) => with_limit(&reading, |arguments| diff::run(arguments, output)),
+        Command::Export(reading) => with_limit(&reading, |arguments| export::run(arguments)),
         #[cfg(feature = "collect")]
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, output),
     }
+}
+
+/// Runs a command that reads files within the memory that it may take.
+fn with_limit<A: clap::Args>(
+    reading: &Reading<A>,
+    run: impl FnOnce(&A) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let _guard = reading.watch();
+    run(&reading.command)
 }

@@ -14,6 +14,9 @@ fn color(share: f64) -> &'static str {
     }
 }
 
+/// Branches beyond this are told by their number: nobody reads them, and a deep tree would be mostly white space.
+const DEEPEST_DRAWN: usize = 100;
+
 pub(crate) fn render(tree: &Tree, colored: bool) -> String {
     let last = tree.last_among_sisters();
     let mut out = format!("{}\n\n", visible(&tree.title));
@@ -21,8 +24,11 @@ pub(crate) fn render(tree: &Tree, colored: bool) -> String {
     let mut branches: Vec<bool> = Vec::new();
     for (row, &is_last) in tree.rows.iter().zip(&last) {
         branches.truncate(row.depth);
-        for &goes_on in branches.iter().skip(1) {
+        for &goes_on in branches.iter().take(DEEPEST_DRAWN).skip(1) {
             out.push_str(if goes_on { "│  " } else { "   " });
+        }
+        if row.depth > DEEPEST_DRAWN {
+            out.push_str(&format!("(depth {}) ", row.depth));
         }
         if row.depth > 0 {
             out.push_str(if is_last { "└─ " } else { "├─ " });

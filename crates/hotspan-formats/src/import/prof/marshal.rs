@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::error::ImportError;
+use crate::memory_limit::MemoryWatch;
 
 /// A value. Lists are shared: a file refers to the same function from many places.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,11 +27,17 @@ pub(super) struct MarshalReader<'a> {
     bytes: &'a [u8],
     position: usize,
     references: Vec<Option<Value>>,
+    /// A value takes up to thirty times its bytes in the file.
+    memory: MemoryWatch,
+    values: u32,
 }
 
+/// How many values are read between two looks at the memory that they take.
+const BETWEEN_LOOKS: u32 = 1 << 16;
+
 impl<'a> MarshalReader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, position: 0, references: Vec::new() }
+    pub(super) fn new(bytes: &'a [u8], memory: MemoryWatch) -> Self {
+        Self { bytes, position: 0, references: Vec::new(), memory, values: 0 }
     }
 
     pub(super) fn position(&self) -> usize {
@@ -74,6 +81,10 @@ impl<'a> MarshalReader<'a> {
     fn value(&mut self, depth: usize) -> Result<Value, ImportError> {
         if depth > DEEPEST {
             return Err(self.damaged("values are nested deeper than in any profile"));
+        }
+        self.values = self.values.wrapping_add(1);
+        if self.values.is_multiple_of(BETWEEN_LOOKS) {
+            self.memory.check()?;
         }
         let code = self.byte()?;
         // A value that is referred to later takes its number before what is inside it.
@@ -171,10 +182,14 @@ impl<'a> MarshalReader<'a> {
 mod tests {
     use super::*;
 
+    fn reader(bytes: &[u8]) -> MarshalReader<'_> {
+        MarshalReader::new(bytes, MemoryWatch::new())
+    }
+
     #[test]
     fn numbers_of_any_size_are_read() {
         // marshal.dumps of each, by CPython 3.11.
-        let read = |bytes: &[u8]| MarshalReader::new(bytes).read().ok();
+        let read = |bytes: &[u8]| reader(bytes).read().ok();
         assert_eq!(read(b"\xe9\xff\xff\xff\xff"), Some(Value::Int(-1)));
         assert_eq!(read(b"\xec\x03\x00\x00\x00\x00\x00\x00\x00\x04\x00"), Some(Value::Int(1 << 32)));
         assert_eq!(read(b"l\xfd\xff\xff\xff\x01\x00\x00\x00\x04\x00"), Some(Value::Int(-(1 << 32) - 1)));
@@ -186,12 +201,11 @@ mod tests {
 
     #[test]
     fn references_lead_to_what_came_before() {
-        let Some(Value::Tuple(items)) = MarshalReader::new(b")\x03\xfa\x01xr\0\0\0\0z\x01y").read().ok()
-        else {
+        let Some(Value::Tuple(items)) = reader(b")\x03\xfa\x01xr\0\0\0\0z\x01y").read().ok() else {
             panic!("a tuple");
         };
         assert_eq!(items[0], items[1]);
-        assert!(MarshalReader::new(b"r\0\0\0\0").read().is_err());
-        assert!(MarshalReader::new(b"\xa9\x01r\0\0\0\0").read().is_err(), "a tuple cannot contain itself");
+        assert!(reader(b"r\0\0\0\0").read().is_err());
+        assert!(reader(b"\xa9\x01r\0\0\0\0").read().is_err(), "a tuple cannot contain itself");
     }
 }
