@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 VARIABLE = "HOTSPAN_RUN"
 
 #: Set by launchers: which of many processes this one is.
-_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+_RANKS = (
+    *("RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"),
+    *("PMIX_RANK", "SLURM_PROCID"),
+)
 
 _agent: _core.Agent | None = None
 _torch: Torch | None = None

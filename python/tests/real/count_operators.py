@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-counts = Path(f"{sys.argv[1]}-{os.environ.get('RANK', '0')}.json")
+counts = Path(f"{sys.argv[1]}-{os.getpid()}.json")
 sys.argv[:] = sys.argv[2:]
 sys.path[0] = str(Path(sys.argv[0]).parent)
 everywhere = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::model::Model;
 use crate::ranks::{RankSummary, Ranks, compare};
 use crate::wall_time::{PROCESSES_KEY, RUN_KEY};
+pub use processes::RANK_VARIABLES;
 pub(crate) use processes::{Processes, Recorded};
 
 /// What the report of a program of many processes is about.
@@ -91,6 +92,10 @@ pub fn ranks(model: &Model) -> Vec<RankSummary> {
 }
 
 fn ranks_of(model: &Model, processes: &Processes) -> Vec<RankSummary> {
+    // Of a job with a recording for each rank, this is one.
+    if let Some((rank, main)) = processes.rank.zip(processes.main) {
+        return vec![RankSummary::of_rank(model, rank, main)];
+    }
     let summary = |(rank, recorded): (i64, &Recorded)| {
         let model = alone(model, processes, recorded)?;
         Some(RankSummary::of_rank(&model, rank, recorded.pid))

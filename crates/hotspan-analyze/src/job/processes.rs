@@ -7,8 +7,16 @@ use serde_json::{Map, Value};
 use crate::model::Model;
 use crate::wall_time::{PROCESSES_KEY, RUN_KEY};
 
-/// Where launchers say which rank a process is; the first that any process has counts.
-const RANKS: [&str; 5] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"];
+/// Where launchers say which rank a process is. The first counts that a process has and did not inherit from outside the recording.
+pub const RANK_VARIABLES: [&str; 7] = [
+    "RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "SLURM_PROCID",
+    "LOCAL_RANK",
+];
 
 /// What a process said about itself.
 #[derive(Clone, Debug)]
@@ -68,6 +76,10 @@ pub(crate) struct Processes {
     pub(crate) all: Vec<Recorded>,
     /// The process that was started.
     pub(crate) main: Option<i64>,
+    /// The rank that all of them are together, where `hotspan run` was itself started once for each.
+    pub(super) rank: Option<i64>,
+    /// Variables with a rank that were there before the first of them.
+    inherited: Map<String, Value>,
 }
 
 impl Processes {
@@ -84,7 +96,9 @@ impl Processes {
             }
         }
         let run = trace.metadata().value(RUN_KEY)?;
-        Some(Self { all, main: run.get("pid").and_then(Value::as_i64) })
+        let number = |key: &str| run.get(key).and_then(Value::as_i64);
+        let inherited = run.get("inherited").and_then(Value::as_object).cloned().unwrap_or_default();
+        Some(Self { all, main: number("pid"), rank: number("rank"), inherited })
     }
 
     pub(crate) fn get(&self, pid: i64) -> Option<&Recorded> {
@@ -116,19 +130,25 @@ impl Processes {
 
     /// The ranks in order. What a rank starts inherits its number; the outermost process is the rank.
     pub(super) fn ranks(&self, model: &Model) -> Vec<(i64, &Recorded)> {
-        let Some(name) = RANKS.iter().find(|name| self.all.iter().any(|one| one.variable(name).is_some()))
-        else {
-            return Vec::new();
+        let is_told = |name: &&&str| {
+            let before = self.inherited(name);
+            self.all.iter().any(|one| one.variable(name).is_some_and(|rank| Some(rank) != before))
         };
-        let is_outermost = |one: &&Recorded| {
-            self.get(one.parent).is_none_or(|parent| parent.variable(name) != one.variable(name))
+        let Some(name) = RANK_VARIABLES.iter().find(is_told) else { return Vec::new() };
+        // A launcher that is a rank of another launcher has that number, and its first child has it by right.
+        let is_launcher =
+            |one: &Recorded| Some(one.pid) == self.main && one.variable(name) == self.inherited(name);
+        let is_outermost = |one: &&Recorded| match self.get(one.parent) {
+            None => true,
+            Some(parent) if is_launcher(parent) => !one.is_helper_of(Some(parent)),
+            Some(parent) => parent.variable(name) != one.variable(name),
         };
-        let ranked = self.all.iter().filter(|one| one.variable(name).is_some()).filter(is_outermost);
+        let ranked = self.all.iter().filter(|one| !is_launcher(one)).filter(is_outermost);
         let mut ranks: Vec<(i64, &Recorded)> =
             ranked.filter_map(|one| Some((one.variable(name)?, one))).collect();
         // Some programs are rank 0 themselves and start the others.
         let main = self.main.and_then(|main| self.get(main));
-        if let Some(main) = main.filter(|main| main.variable(name).is_none())
+        if let Some(main) = main.filter(|main| is_launcher(main))
             && ranks.iter().all(|(rank, _)| *rank != 0)
             && has_operators(model, main.pid)
         {
@@ -140,6 +160,10 @@ impl Processes {
         ranks.dedup_by_key(|(rank, _)| *rank);
         ranks.reverse();
         ranks
+    }
+
+    fn inherited(&self, name: &str) -> Option<i64> {
+        self.inherited.get(name)?.as_str()?.parse().ok()
     }
 }
 

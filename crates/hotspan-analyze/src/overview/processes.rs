@@ -46,8 +46,13 @@ pub(super) fn processes(model: &Model, main: Option<TrackId>) -> Option<Table> {
 
 /// The program first, then by the time that they ran.
 fn rows(model: &Model, main: Option<TrackId>) -> Vec<Row> {
-    let program = main.map(|main| model.track(main).process);
     let described = Processes::of(model);
+    // A launcher that is not Python (`mpirun`, a shell) was not recorded; none of its children is the program.
+    let is_started = |process: ProcessId| {
+        let started = described.as_ref().and_then(|described| described.main);
+        started.is_none() || model.process(process).ident.number() == started
+    };
+    let program = main.map(|main| model.track(main).process).filter(|process| is_started(*process));
     let peaks = &model.process_memory().processes;
     let row = |(process, sums): (ProcessId, Sums)| {
         let ident = model.process(process).ident;

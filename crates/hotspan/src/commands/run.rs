@@ -9,6 +9,7 @@ mod limits;
 mod name;
 mod output;
 mod program;
+mod rank;
 mod spool;
 mod unrecorded;
 
@@ -39,6 +40,7 @@ use crate::run_folder::{Recordings, merged};
 use limits::Limits;
 use output::Output;
 use program::Program;
+use rank::Rank;
 
 /// Nobody asks for the program meanwhile: its end wakes us.
 const LONG: Duration = Duration::from_secs(3600);
@@ -143,10 +145,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         python: arguments.python.as_deref(),
     };
     let mut command = program.command()?;
-    arguments.flamegraph.as_deref().map_or(Ok(()), files::check_place)?;
-    let mut output = match &arguments.output {
-        Some(path) => Output::asked_for(path)?,
-        None => Output::named(&name::of(&program))?,
+    let rank = Rank::own();
+    let own_file = |path: &PathBuf| rank.map_or_else(|| path.clone(), |rank| rank.file(path));
+    let picture = arguments.flamegraph.as_ref().map(own_file);
+    picture.as_deref().map_or(Ok(()), files::check_place)?;
+    let mut output = match arguments.output.as_ref().map(own_file) {
+        Some(path) => Output::asked_for(&path)?,
+        None => {
+            let name = name::of(&program);
+            Output::named(&rank.map_or_else(|| name.clone(), |rank| rank.name(&name)))?
+        }
     };
     hooks::prepare(&mut command, arguments.python.as_deref());
     WallOffset::now().agree();
@@ -201,22 +209,35 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             Model::new(trace)
         }
     };
-    let mut text = Vec::new();
-    let mut stderr = Outlet::stderr();
-    report::write(&model, arguments.format, stderr.style(), &mut text)?;
-    let _ = writeln!(stderr).and_then(|()| stderr.write_all(&text)).and_then(|()| writeln!(stderr));
-    drop(stderr);
+    // All ranks share a terminal or a log: one report there is enough.
+    if rank.is_none_or(|rank| rank.number == 0) {
+        let mut text = Vec::new();
+        let mut stderr = Outlet::stderr();
+        report::write(&model, arguments.format, stderr.style(), &mut text)?;
+        let _ = writeln!(stderr).and_then(|()| stderr.write_all(&text)).and_then(|()| writeln!(stderr));
+    }
     match saved {
-        Ok(()) => say(&format!("The recording is {}", output.path.display())),
+        Ok(()) => say(&saved_where(&output, rank)),
         // The program has run; its exit code is worth more than ours, and nothing is lost.
         Err(error) => say_not_saved(&error, &output),
     }
-    if let Some(picture) = &arguments.flamegraph {
+    if let Some(picture) = &picture {
         draw_flame_graph(&model, picture, program.in_words());
     }
     match launch::end_like(status) {
         0 => Ok(()),
         code => Err(CommandError::Ended(code)),
+    }
+}
+
+fn saved_where(output: &Output, rank: Option<Rank>) -> String {
+    let path = output.path.display();
+    match rank {
+        None => format!("The recording is {path}"),
+        Some(Rank { number: 0, count }) => {
+            format!("The recording of rank 0 is {path}; `hotspan ranks` compares those of all {count} ranks")
+        }
+        Some(rank) => format!("The recording of rank {} is {path}", rank.number),
     }
 }
 
@@ -376,6 +397,8 @@ fn facts(program: &Program<'_>, process: u32, started: UnixNanos) -> Value {
         "tid": process,
         "start_unix_ns": started.0,
         "command": program.in_words(),
+        "rank": Rank::own().map(|rank| rank.number),
+        "inherited": rank::inherited(),
         "folder": env::current_dir().ok().map(|folder| folder.display().to_string()),
     })
 }
