@@ -99,7 +99,7 @@ real: $(STAMPS)/tools
 
 .PHONY: test-real
 test-real: dev $(STAMPS)/torch $(STAMPS)/tests real ## Try the programs of well-known libraries alone
-	$(BIN)/python -m pytest python/tests/test_real_programs.py python/tests/test_real_servers.py
+	$(BIN)/python -m pytest python/tests/test_real_*.py
 
 .PHONY: stress
 stress: dev $(STAMPS)/torch $(STAMPS)/tests ## Fork two thousand times while threads are born, recorded in each way

@@ -54,7 +54,7 @@ class RecordedProgram:
         quiet = {"NO_COLOR": "1", "PYTHONPATH": str(REPOSITORY / "python"), "OMP_NUM_THREADS": "1"}
         return {**kept, **offline, **quiet, "PATH": path, **more}
 
-    def start(self, name: str, command: list[str]) -> subprocess.Popen[str]:
+    def start(self, name: str, command: list[str], **variables: str) -> subprocess.Popen[str]:
         """Start a command in a folder of its own."""
         folder = self.folder / name
         folder.mkdir()
@@ -65,7 +65,7 @@ class RecordedProgram:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=self.environment(),
+            env=self.environment(**variables),
             start_new_session=True,
         )
 
