@@ -81,13 +81,13 @@ impl Choices<'_> {
 pub(crate) fn trace(bytes: &[u8]) -> String {
     let mut choices = Choices { bytes };
     let mut json = String::from("{\"schemaVersion\":1,");
-    if choices.next() % 4 != 0 {
+    if !choices.next().is_multiple_of(4) {
         json.push_str(
             "\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H200\",\"totalGlobalMem\":1000000,\"computeMajor\":9,\
              \"computeMinor\":0,\"maxThreadsPerMultiprocessor\":2048,\"warpSize\":32,\"numSms\":132}],",
         );
     }
-    if choices.next() % 4 == 0 {
+    if choices.next().is_multiple_of(4) {
         let _ = write!(
             json,
             "\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\":{},\"world_size\":{}}},",
@@ -95,7 +95,7 @@ pub(crate) fn trace(bytes: &[u8]) -> String {
             choices.next() % 5
         );
     }
-    if choices.next() % 4 == 0 {
+    if choices.next().is_multiple_of(4) {
         json.push_str("\"with_stack\":1,\"record_shapes\":1,\"profile_memory\":1,\"baseTimeNanoseconds\":1700000000000000000,");
     }
     json.push_str("\"traceEvents\":[");
@@ -127,7 +127,7 @@ fn event(choices: &mut Choices<'_>, json: &mut String) {
         }
         1 => {
             let (bytes, address, device) = (choices.number(), choices.number(), choices.next() % 3);
-            let sign = if choices.next() % 2 == 0 && !bytes.starts_with(['-', '"']) { "-" } else { "" };
+            let sign = if choices.next().is_multiple_of(2) && !bytes.starts_with(['-', '"']) { "-" } else { "" };
             let _ = write!(
                 json,
                 "{{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",{place},\"args\":{{\"Addr\":{address},\

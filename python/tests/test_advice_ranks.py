@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-pyarrow = pytest.importorskip("pyarrow")
-pytest.importorskip("torch.distributed")
-
 import hotspan
 from view_server import ViewServer
+
+pyarrow = pytest.importorskip("pyarrow")
+pytest.importorskip("torch.distributed")
 
 #: Each step ends with a reduction. What a rank does before it depends on the rank and the step.
 TRAINING = """

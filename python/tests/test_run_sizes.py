@@ -31,7 +31,18 @@ if child:
 def _run(tmp_path: Path, *options: str) -> tuple[subprocess.CompletedProcess[str], hotspan.Trace]:
     script, output = tmp_path / "program.py", tmp_path / "out.hotspan"
     script.write_text(PROGRAM)
-    command = [sys.executable, "-m", "hotspan", "run", "--rate", "0", "-o", str(output), *options, str(script)]
+    command = [
+        sys.executable,
+        "-m",
+        "hotspan",
+        "run",
+        "--rate",
+        "0",
+        "-o",
+        str(output),
+        *options,
+        str(script),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     return done, hotspan.open(output)
 
@@ -39,7 +50,7 @@ def _run(tmp_path: Path, *options: str) -> tuple[subprocess.CompletedProcess[str
 def test_the_latest_stretch_is_kept(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     done, trace = _run(tmp_path, "--max-size", "600KB", "--max-time", "1h")
-    assert done.returncode == 0 and done.stdout == "all ran\n", done.stderr
+    assert (done.returncode, done.stdout) == (0, "all ran\n"), done.stderr
     assert "s are recorded: what was before was dropped" in done.stderr
     assert trace.losses["dropped_events"] > 1_000
     rounds: dict[str, list[int]] = {}
