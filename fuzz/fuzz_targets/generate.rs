@@ -127,7 +127,8 @@ fn event(choices: &mut Choices<'_>, json: &mut String) {
         }
         1 => {
             let (bytes, address, device) = (choices.number(), choices.number(), choices.next() % 3);
-            let sign = if choices.next().is_multiple_of(2) && !bytes.starts_with(['-', '"']) { "-" } else { "" };
+            let sign =
+                if choices.next().is_multiple_of(2) && !bytes.starts_with(['-', '"']) { "-" } else { "" };
             let _ = write!(
                 json,
                 "{{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",{place},\"args\":{{\"Addr\":{address},\

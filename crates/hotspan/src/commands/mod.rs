@@ -55,10 +55,10 @@ pub(crate) fn run(command: Command, output: &mut dyn Write) -> Result<(), Comman
         #[cfg(feature = "collect")]
         Command::Dump(arguments) => dump::run(&arguments, output),
         Command::Info(reading) => with_limit(&reading, |arguments| info::run(arguments, output)),
-        Command::View(reading) => with_limit(&reading, |arguments| view::run(arguments)),
+        Command::View(reading) => with_limit(&reading, view::run),
         Command::Advise(reading) => with_limit(&reading, |arguments| advise::run(arguments, output)),
         Command::Diff(reading) => with_limit(&reading, |arguments| diff::run(arguments, output)),
-        Command::Export(reading) => with_limit(&reading, |arguments| export::run(arguments)),
+        Command::Export(reading) => with_limit(&reading, export::run),
         #[cfg(feature = "collect")]
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, output),
