@@ -71,7 +71,7 @@ impl Type {
 }
 
 /// A number that columns hold, as 64 bits.
-trait Number: Copy {
+trait Number: Copy + PartialOrd {
     fn to_bits(self) -> i64;
     /// `None`: it does not fit.
     fn from_bits(bits: i64) -> Option<Self>;

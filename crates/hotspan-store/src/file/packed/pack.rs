@@ -98,7 +98,9 @@ impl PackedColumns {
     }
 
     fn push<T: Number>(&mut self, place: Place, values: &[T]) {
-        let packing = if self.in_full { Packing::full(place.kind) } else { Packing::of(values) };
+        // Fractions have no distances that are smaller than themselves.
+        let is_full = self.in_full || place.kind == Type::Float64;
+        let packing = if is_full { Packing::full(place.kind) } else { Packing::of(values) };
         let bytes = &mut self.bytes.values;
         let begin = bytes.len();
         bytes.resize(begin + values.len() * packing.width, 0);
@@ -172,31 +174,30 @@ impl Packing {
         Self { method: Method::Plain, width: kind.width(), first: 0, base: 0 }
     }
 
-    /// The way that takes the fewest bytes.
+    /// The way that takes the fewest bytes. What fits one byte each is not looked at twice.
     fn of<T: Number>(values: &[T]) -> Self {
-        let first = values.first().map_or(0, |value| value.to_bits());
-        let (mut least, mut most) = (first, first);
+        let Some(&first) = values.first() else { return Self::full(Type::UInt8) };
+        let (least, most) = values.iter().fold((first, first), |(least, most), &value| {
+            (if value < least { value } else { least }, if value > most { value } else { most })
+        });
+        let (first, least, most) = (first.to_bits(), least.to_bits(), most.to_bits());
+        let plain = Self { method: Method::Plain, width: width_of(least, most), first: 0, base: least };
+        if plain.width <= 1 || values.len() < 2 {
+            return plain;
+        }
         let (mut smallest, mut largest) = (i64::MAX, i64::MIN);
         let mut before = first;
-        for value in values.iter().skip(1) {
-            let value = value.to_bits();
-            least = least.min(value);
-            most = most.max(value);
-            let step = value.wrapping_sub(before);
+        for value in &values[1..] {
+            let step = value.to_bits().wrapping_sub(before);
             smallest = smallest.min(step);
             largest = largest.max(step);
-            before = value;
+            before = before.wrapping_add(step);
         }
-        if smallest > largest {
-            (smallest, largest) = (0, 0);
+        let width = width_of(smallest, largest);
+        if width < plain.width {
+            return Self { method: Method::Steps, width, first, base: smallest };
         }
-        let plain = width_of(least, most);
-        let steps = width_of(smallest, largest);
-        if steps < plain {
-            Self { method: Method::Steps, width: steps, first, base: smallest }
-        } else {
-            Self { method: Method::Plain, width: plain, first: 0, base: least }
-        }
+        plain
     }
 
     fn write<T: Number, const WIDTH: usize>(&self, values: &[T], out: &mut [u8]) {
