@@ -41,7 +41,7 @@ def build() -> Path:
     assert host is not None
     # With --target, the flags are not for build scripts and macros, which have no place for the counters.
     environment = {**os.environ, "RUSTFLAGS": FLAGS, "CARGO_TARGET_DIR": str(FOLDER / "target")}
-    command = ["cargo", "build", "--release", "--quiet", "--bins", "--target", host[1]]
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "--bins", "--target", host[1]]
     subprocess.run(command, cwd=FOLDER, env=environment, check=True)
     return FOLDER / "target" / host[1] / "release"
 

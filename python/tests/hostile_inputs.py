@@ -309,7 +309,7 @@ def long_name(size: int) -> bytes:
 
 
 def broken(size: int) -> bytes:
-    start = '{"traceEvents":[{"ph":"X","name":"' + "n" * 4_000_000 + '","ts":1,"dur":1,"pid":1,"tid":1},\n'
+    start = '{"traceEvents":[{"ph":"X","name":"' + "n" * (400 * size) + '","ts":1,"dur":1,"pid":1,"tid":1},\n'
     return (start + '{"a":nan},' * size + span() + "]}").encode()
 
 
