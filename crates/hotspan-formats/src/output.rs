@@ -15,7 +15,7 @@ const BUFFER: usize = 256 << 10;
 /// Names that are taken are met by chance only.
 const ATTEMPTS: usize = 16;
 /// A place with less room than this is full.
-const LEAST_ROOM: usize = 1 << 20;
+const LEAST_ROOM: usize = 16 << 10;
 
 /// Writes a file that is in memory, compressed when the name ends in `.gz` or `.zst`. It appears whole or not at all.
 ///

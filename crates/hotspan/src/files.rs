@@ -8,6 +8,7 @@ use hotspan_store::visible;
 
 use crate::error::CommandError;
 use crate::progress::Bar;
+use crate::run_folder::ABOUT;
 
 /// The traces that `paths` name, folders expanded, in order.
 fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
@@ -39,11 +40,20 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CommandError> {
         let kind = entry.file_type().map_err(in_folder)?;
         if kind.is_dir() {
             walk(&path, files)?;
-        } else if kind.is_file() && trace_stem(&entry.file_name().to_string_lossy()).is_some() {
+        } else if kind.is_file()
+            && trace_stem(&entry.file_name().to_string_lossy()).is_some()
+            && !is_about_a_run(&path)
+        {
             files.push(path);
         }
     }
     Ok(())
+}
+
+/// Whether a file is what a run that was killed says of itself, beside its recordings.
+fn is_about_a_run(path: &Path) -> bool {
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+    path.file_name().is_some_and(|name| name == ABOUT) && folder.to_string_lossy().contains(".spool")
 }
 
 /// Opens the traces that `paths` name, one after the other. One of several that cannot be opened is reported and
