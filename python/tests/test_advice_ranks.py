@@ -34,7 +34,7 @@ def work(times):
         for index in range(len(rows)):
             total = total + rows[index].exp()
 
-for step in range(14):
+for step in range(30):
     work({times})
     loss = model(torch.ones(8, 64)).square().mean()
     optimizer.zero_grad()
@@ -67,7 +67,7 @@ def recorded(folder: Path, times: str) -> Path:
 @pytest.fixture(scope="module")
 def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rank 1 does more than rank 0 in every step."""
-    return recorded(tmp_path_factory.mktemp("uneven"), "5 if rank == 0 else 30")
+    return recorded(tmp_path_factory.mktemp("uneven"), "2 if rank == 0 else 40")
 
 
 def test_all_outputs_give_the_same_findings(uneven: Path) -> None:
@@ -108,3 +108,41 @@ def test_evidence_points_into_the_whole_recording(uneven: Path) -> None:
         span = spans.slice(row["span"], 1).to_pylist()[0]
         assert f"(process {span['process']})" in told["about"]
         assert span["start_ns"] == row["at"]
+
+
+@pytest.fixture(scope="module")
+def even(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same work, divided evenly."""
+    return recorded(tmp_path_factory.mktemp("even"), "21")
+
+
+def late(path: Path) -> list[hotspan.Finding]:
+    return [finding for finding in hotspan.open(path).advise() if finding.rule == "uneven-ranks"]
+
+
+def test_a_rank_that_does_more_is_named_with_what_it_does(uneven: Path) -> None:
+    (finding,) = late(uneven)
+    assert finding.message.startswith("rank 1 is late in ")
+    assert finding.confidence == "high"
+    assert finding.source is not None
+    line = 1 + (uneven.parent / "train.py").read_text().splitlines().index(
+        "            total = total + rows[index].exp()"
+    )
+    assert finding.source.endswith(f"train.py:{line}")
+    assert "a step more in " in finding.message
+    assert any(row.what == f"rank 1: more than the others in train.py:{line}" for row in finding.evidence)
+    assert finding.gain is not None
+    assert finding.gain.percent > 10
+
+
+def test_balanced_ranks_wait_less_and_are_told_nothing(uneven: Path, even: Path) -> None:
+    assert late(even) == []
+    reports = [json.loads(command(path.parent, "report", path.name, "--json")) for path in (uneven, even)]
+    waits = [sum(row["wait"] for row in report["report"]["Ranks"]) for report in reports]
+    assert waits[1] < waits[0]
+    steps = [min(step.duration_ns for step in hotspan.open(path).steps) for path in (uneven, even)]
+    assert steps[1] < steps[0], "other programs only add time: the quickest step tells"
+
+
+def test_ranks_that_take_turns_are_told_nothing(tmp_path: Path) -> None:
+    assert late(recorded(tmp_path, "40 if (rank + step) % 2 else 2")) == []

@@ -5,6 +5,7 @@
 //! Without ranks, it is about the one child that does the work, where there is one. [`find`] decides; the trace of that process alone, with
 //! its own start and end, is what other analyses then see.
 
+mod more;
 mod processes;
 mod worker;
 
@@ -12,8 +13,10 @@ use hotspan_store::{SpanId, Timestamp, Trace};
 use serde_json::Value;
 
 use crate::model::Model;
-use crate::ranks::{RankSummary, Ranks, compare};
+use crate::ranks::{RankSummary, Ranks, Uneven, compare, uneven};
 use crate::wall_time::{PROCESSES_KEY, RUN_KEY};
+pub use more::More;
+use more::StepWork;
 pub use processes::RANK_VARIABLES;
 pub(crate) use processes::{Processes, Recorded};
 
@@ -26,6 +29,33 @@ pub struct Job {
     pub words: String,
     /// All ranks, where there are several.
     pub ranks: Option<Ranks>,
+    /// Whether the same ranks are late in nearly all steps.
+    pub late: Option<Late>,
+}
+
+/// Ranks that the others wait for in one step after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Late {
+    /// Which they are.
+    pub ranks: Vec<i64>,
+    /// How long the others wait for them.
+    pub wait: Uneven,
+    /// The call that the first of them spends most time more on than the others.
+    pub call: Option<More>,
+    /// The line of the program that it does.
+    pub line: Option<More>,
+}
+
+impl Late {
+    /// Recorded together, so that there is one clock.
+    fn of(ranks: &[(i64, i64, Model)], summaries: &[RankSummary]) -> Option<Self> {
+        let wait = uneven(summaries, true)?;
+        let work = |index: usize| StepWork::of(&ranks[index].2, &summaries[index]);
+        let others = (0..ranks.len()).filter(|index| !wait.late.contains(index));
+        let (call, line) = work(*wait.late.first()?).more_than(&others.map(work).collect::<Vec<_>>());
+        let ranks = wait.late.iter().map(|&index| ranks[index].0).collect();
+        Some(Self { ranks, wait, call, line })
+    }
 }
 
 impl Job {
@@ -53,7 +83,7 @@ pub fn find(model: &Model) -> Option<Job> {
                 worker.pid,
                 processes.starter(model),
             );
-            Some(Job { model: alone(model, &processes, worker)?, words, ranks: None })
+            Some(Job { model: alone(model, &processes, worker)?, words, ranks: None, late: None })
         }
         [(_, only)] if Some(only.pid) == main => None,
         [(rank, only)] => {
@@ -62,7 +92,7 @@ pub fn find(model: &Model) -> Option<Job> {
                 only.pid,
                 processes.starter(model)
             );
-            Some(Job { model: alone(model, &processes, only)?, words, ranks: None })
+            Some(Job { model: alone(model, &processes, only)?, words, ranks: None, late: None })
         }
         several => {
             let mut models = Vec::new();
@@ -71,7 +101,7 @@ pub fn find(model: &Model) -> Option<Job> {
             }
             let summaries: Vec<RankSummary> =
                 models.iter().map(|(rank, pid, model)| RankSummary::of_rank(model, *rank, *pid)).collect();
-            let ranks = compare(&summaries);
+            let (ranks, late) = (compare(&summaries), Late::of(&models, &summaries));
             let slowest = ranks.slowest()?;
             let position = models.iter().position(|(rank, ..)| *rank == slowest)?;
             let (rank, pid, model) = models.swap_remove(position);
@@ -79,7 +109,7 @@ pub fn find(model: &Model) -> Option<Job> {
                 "{} What follows is about rank {rank} (process {pid}).",
                 ranks.in_words().unwrap_or_default()
             );
-            Some(Job { model, words: words.trim_start().to_owned(), ranks: Some(ranks) })
+            Some(Job { model, words: words.trim_start().to_owned(), ranks: Some(ranks), late })
         }
     }
 }

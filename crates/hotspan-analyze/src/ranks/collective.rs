@@ -1,10 +1,12 @@
 //! The collectives of one rank: communication kernels with what they do, for whom, and how much they move.
 
 use hashbrown::HashMap;
-use hotspan_store::{Duration, SpanId};
+use hotspan_store::{Duration, SpanId, Timestamp};
 
+use crate::intervals::{Interval, Intervals};
 use crate::model::Model;
 use crate::model::device_work::{Work, WorkKind};
+use crate::model::host_activity::HostKind;
 use crate::model::inputs::product;
 use crate::roofline::element_size;
 
@@ -26,12 +28,28 @@ pub struct CollectiveKey {
 pub struct Collective {
     /// Which one.
     pub key: CollectiveKey,
+    /// When this rank joined it.
+    pub begin: Timestamp,
     /// How long the kernel ran, waiting for others included.
     pub time: Duration,
     /// Bytes of its input; `None` when the trace does not say.
     pub bytes: Option<u64>,
     /// How many ranks take part, as the trace says.
     pub group_size: Option<u64>,
+}
+
+/// When a rank is in a collective while nothing computes: on its devices where these communicate, else on its processors.
+pub(super) fn exposed(model: &Model, collectives: &[Collective]) -> Intervals {
+    let all = || model.device_work().iter().flat_map(|device| &device.work);
+    let computing: Intervals = if all().any(|work| work.kind == WorkKind::Communication) {
+        all().filter(|work| work.kind == WorkKind::Compute).map(|work| work.interval).collect()
+    } else {
+        let (spans, activity) = (model.spans(), model.host_activity());
+        let calls = spans.ids().filter(|&span| activity.kind(span) == HostKind::Operator);
+        calls.map(|span| Interval::new(spans.time(span), spans.end(span))).collect()
+    };
+    let collectives = collectives.iter().map(|one| Interval::new(one.begin, one.begin.plus(one.time)));
+    collectives.collect::<Intervals>().subtract(&computing)
 }
 
 /// The collectives of all devices of a trace, in order of time.
@@ -60,6 +78,7 @@ pub(super) fn collectives(model: &Model) -> Vec<Collective> {
         *repeat += 1;
         found.push(Collective {
             key,
+            begin: work.interval.begin,
             time: work.interval.length(),
             bytes: spans().find_map(|span| bytes(model, span)),
             group_size: spans().find_map(|span| u64::try_from(sizes.of(span)?).ok()),
@@ -87,7 +106,8 @@ fn on_host(model: &Model) -> Vec<Collective> {
         let order = orders.entry(kind.clone()).or_insert(0);
         let key = CollectiveKey { group: String::new(), kind, number: *order, repeat: 0 };
         *order += 1;
-        Collective { key, time: spans.duration(span), bytes: None, group_size: None }
+        let (begin, time) = (spans.time(span), spans.duration(span));
+        Collective { key, begin, time, bytes: None, group_size: None }
     };
     found.into_iter().map(&mut collective).collect()
 }

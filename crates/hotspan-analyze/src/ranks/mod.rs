@@ -6,17 +6,21 @@
 
 mod collective;
 mod report;
+mod uneven;
 
 use std::collections::BTreeMap;
 
 use hotspan_store::{Duration, SampleRow, SampleState};
 
+use crate::intervals::{Interval, Intervals};
 use crate::model::Model;
 use crate::model::device_work::DeviceWork;
+use crate::model::steps::Step;
 use crate::overview::is_ours;
 use crate::steps::{DeviceStep, Exposed};
 
 pub use collective::{Collective, CollectiveKey};
+pub use uneven::{Uneven, uneven};
 
 /// What is needed of one rank.
 #[derive(Clone, Debug)]
@@ -29,18 +33,25 @@ pub struct RankSummary {
     pub devices: Vec<DeviceStep>,
     /// Its collectives.
     pub collectives: Vec<Collective>,
+    /// Its steps without warm-up.
+    pub steps: Vec<Interval>,
+    /// When it was in a collective and did not compute.
+    pub exposed: Intervals,
 }
 
 impl RankSummary {
     /// Sums up the trace of one rank.
     #[must_use]
     pub fn of(model: &Model) -> Self {
+        let collectives = collective::collectives(model);
         let within = |device: &DeviceWork| Exposed::of(device).within(*model.recording(), None, device.id);
         Self {
             rank: model.distributed().and_then(|distributed| distributed.rank),
             process: None,
             devices: model.device_work().iter().map(within).collect(),
-            collectives: collective::collectives(model),
+            steps: model.steps().steady().iter().map(Step::interval).collect(),
+            exposed: collective::exposed(model, &collectives),
+            collectives,
         }
     }
 }
@@ -178,15 +189,8 @@ pub fn compare(summaries: &[RankSummary]) -> Ranks {
             waited_for: Duration::ZERO,
         })
         .collect();
-    let mut together: BTreeMap<&CollectiveKey, Vec<(usize, &Collective)>> = BTreeMap::new();
-    for (index, summary) in summaries.iter().enumerate() {
-        for collective in &summary.collectives {
-            together.entry(&collective.key).or_default().push((index, collective));
-        }
-    }
     let mut kinds: BTreeMap<(&str, &str), Kind> = BTreeMap::new();
-    for (key, members) in together {
-        let Some(&(last, shortest)) = members.iter().min_by_key(|(_, member)| member.time) else { continue };
+    for Together { key, members, last, shortest } in together(summaries) {
         if members.len() < 2 {
             rows[last].alone += 1;
             continue;
@@ -219,6 +223,29 @@ pub fn compare(summaries: &[RankSummary]) -> Ranks {
     collectives.sort_by_key(|row| std::cmp::Reverse(row.wait));
     rows.sort_by_key(|row| row.rank);
     Ranks { ranks: rows, collectives }
+}
+
+/// One collective on all ranks that have it.
+struct Together<'a> {
+    key: &'a CollectiveKey,
+    /// With the positions of their ranks.
+    members: Vec<(usize, &'a Collective)>,
+    /// The rank that came last: it spent the least time in it, since all others waited for it.
+    last: usize,
+    shortest: &'a Collective,
+}
+
+fn together(summaries: &[RankSummary]) -> impl Iterator<Item = Together<'_>> {
+    let mut found: BTreeMap<&CollectiveKey, Vec<(usize, &Collective)>> = BTreeMap::new();
+    for (index, summary) in summaries.iter().enumerate() {
+        for collective in &summary.collectives {
+            found.entry(&collective.key).or_default().push((index, collective));
+        }
+    }
+    found.into_iter().filter_map(|(key, members)| {
+        let &(last, shortest) = members.iter().min_by_key(|(_, member)| member.time)?;
+        Some(Together { key, members, last, shortest })
+    })
 }
 
 /// Sums of one kind.

@@ -37,6 +37,7 @@ rules! {
     pageable_copies,
     exposed_copies,
     exposed_communication,
+    uneven_ranks,
     allocator_calls,
     low_device_use,
     host_bound_launches,
