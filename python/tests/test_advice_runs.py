@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import hotspan
@@ -29,13 +30,32 @@ def recorded(folder: Path, text: str) -> hotspan.Trace:
     return hotspan.open(folder / "recording.hotspan")
 
 
+def processes(trace: hotspan.Trace) -> int:
+    """How many processes called operators."""
+    return len(set(pa.table(trace.spans)["process"].to_pylist()))
+
+
+def collecting(trace: hotspan.Trace) -> int:
+    """How long garbage collections took."""
+    rows = pa.table(trace.spans).to_pylist()
+    return sum(row["duration_ns"] for row in rows if row["category"] == "gc")
+
+
+#: What the mended program has less of: processes that are started, and time of collections, of which nine tenths go.
+COSTS = {"workers-restarted": processes, "garbage-collection": collecting}
+
+
 @pytest.mark.parametrize("rule", PAIRS)
 def test_a_rule_finds_the_fault_and_not_the_mended_program(rule: str, tmp_path: Path) -> None:
-    wrong = [finding for finding in recorded(tmp_path, PAIRS[rule].wrong).advise() if finding.rule == rule]
+    before = recorded(tmp_path, PAIRS[rule].wrong)
+    wrong = [finding for finding in before.advise() if finding.rule == rule]
     assert len(wrong) == 1
     assert wrong[0].gain is not None
     assert 1 <= wrong[0].gain.percent <= 100
-    assert rule not in {finding.rule for finding in recorded(tmp_path, PAIRS[rule].right).advise()}
+    cost = COSTS[rule](before)
+    after = recorded(tmp_path, PAIRS[rule].right)
+    assert rule not in {finding.rule for finding in after.advise()}
+    assert COSTS[rule](after) < cost
 
 
 @pytest.mark.parametrize("name", INNOCENT)
