@@ -94,7 +94,9 @@ def run(folder: Path, program: str, *words: str, hotspan: bool) -> str:
     """Run a program to its end and return what it printed."""
     (folder / "program.py").write_text(program)
     command = [sys.executable, *(("-m", "hotspan", "run") if hotspan else ()), "program.py", *words]
-    seen = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300 + 3 * FORKS, check=False)
+    seen = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=300 + 3 * FORKS, check=False
+    )
     assert seen.returncode == 0, seen.stderr
     return seen.stdout
 
