@@ -29,7 +29,7 @@ EXPORTS = (
         "mprof",
         "memory-svg",
     ),
-    *("flamegraph", "collapsed", "speedscope"),
+    *("flamegraph", "collapsed", "speedscope", "arrow"),
 )
 COMMANDS: dict[str, list[str]] = {
     "info": ["info", "IN"],
