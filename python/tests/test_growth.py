@@ -139,11 +139,9 @@ def test_a_bomb_ends_with_a_word_and_not_with_the_machine(kind: str, tmp_path: P
 def test_an_export_that_takes_too_much_leaves_nothing_behind(tmp_path: Path) -> None:
     content = tmp_path / "trace.json"
     content.write_bytes(GENERATORS["call_stacks"](3_000))
-    code, said, _, _ = run(
-        ["export", "IN", "--to", "flamegraph", "-o", "OUT"], content, "--max-memory", "60MB"
-    )
-    assert code == 1, said
-    assert said.startswith("error: this takes more than 60.00 MB"), said
+    ended = Run(["export", "IN", "--to", "flamegraph", "-o", "OUT"], content, "--max-memory", "60MB")
+    assert ended.code == 1, ended.said
+    assert ended.said.startswith("error: this takes more than 60.00 MB"), ended.said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["said", "trace.json"]
 
 
