@@ -176,6 +176,7 @@ FAULTS = [
     Fault(
         "chroot",
         "os.mkdir('root'); work(0.2); os.chroot('root'); os.chdir('/'); work(1.5); say(os.listdir('/')); sys.exit(2)",
+        says=INCOMPLETE,
         is_whole=False,
         as_root=True,
     ),

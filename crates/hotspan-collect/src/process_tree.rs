@@ -86,6 +86,15 @@ impl ProcessNumber {
         let stat = fs::read_to_string(format!("/proc/{self}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, after)| !after.starts_with(['Z', 'X']))
     }
+
+    /// Whether there is such a process, also where `/proc` cannot be seen: after `chroot`, for one.
+    #[must_use]
+    pub fn exists(self) -> bool {
+        let Ok(number) = i32::try_from(self.0) else { return false };
+        // SAFETY: sends nothing; asks whether a signal could be sent.
+        let sent = unsafe { libc::kill(number, 0) } == 0;
+        sent || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+    }
 }
 
 /// Notices that the system has made a process or thread since the last time, for the price of one read.

@@ -306,7 +306,7 @@ impl PyAgent {
             // The program has ended long before this process, and its recording has been put away.
             Err(FileError::Write { error })
                 if error.kind() == io::ErrorKind::NotFound
-                    && launcher.is_some_and(|launcher| !ProcessNumber(launcher).is_alive()) => {}
+                    && launcher.is_some_and(|launcher| !ProcessNumber(launcher).exists()) => {}
             Err(error) => agent::say(&format!("the recording is not complete: {error}")),
         }
     }
