@@ -26,7 +26,8 @@ pub struct SegmentLimit {
 /// The files of a recording. They belong to one builder.
 #[derive(Debug)]
 pub(crate) struct Segments {
-    spool: Spool,
+    /// The file that is being written; none only while the next one begins, or after that failed.
+    spool: Option<Spool>,
     limit: SegmentLimit,
     /// The path of the first file.
     first: PathBuf,
@@ -46,14 +47,14 @@ impl Segments {
         // The program may change its directory.
         let first = std::path::absolute(path)?;
         let (path, began) = (first.clone(), Instant::now());
-        let spool = Spool::create_new(&path)?;
+        let spool = Some(Spool::create_new(&path)?);
         Ok(Self { spool, limit, first, path, number: 1, names: 0, events: 0, began })
     }
 
     /// Moves the rows of the builder to the file, and begins the next one when it is full.
     pub(crate) fn append(&mut self, builder: &mut TraceBuilder) -> Result<(), FileError> {
         self.events += builder.event_count() as u64;
-        self.spool.append(builder)?;
+        self.spool.as_mut().ok_or(FileError::GivenUp)?.append(builder)?;
         if self.is_full() { self.begin_next(builder) } else { Ok(()) }
     }
 
@@ -71,8 +72,9 @@ impl Segments {
 
     fn begin_next(&mut self, builder: &mut TraceBuilder) -> Result<(), FileError> {
         let path = self.first.with_extension(format!("{:06}.hotspan", self.number + 1));
-        let next = Spool::create_new(&path)?;
-        std::mem::replace(&mut self.spool, next).finish(builder)?;
+        // First the end, for the launcher may delete a file as soon as there is another.
+        self.spool.take().ok_or(FileError::GivenUp)?.finish(builder)?;
+        let spool = self.spool.insert(Spool::create_new(&path)?);
         builder.begin_file();
         (self.path, self.number, self.began) = (path, self.number + 1, Instant::now());
         let about = json!({
@@ -82,14 +84,14 @@ impl Segments {
         });
         builder.metadata.set(keys::SEGMENT, &about.to_string());
         // A reader finds a file of which nothing but its beginning was written.
-        self.spool.append(builder)?;
+        spool.append(builder)?;
         self.names = self.size();
         Ok(())
     }
 
     /// Writes the rest and marks the last file as complete.
     pub(crate) fn finish(self, builder: &mut TraceBuilder) -> Result<(), FileError> {
-        self.spool.finish(builder)
+        self.spool.ok_or(FileError::GivenUp)?.finish(builder)
     }
 }
 
