@@ -74,6 +74,11 @@ impl Recordings {
         Self { process, all }
     }
 
+    /// How many events there are in all.
+    pub(crate) fn events(&self) -> u64 {
+        self.all.iter().flat_map(|recording| &recording.surveys).map(|survey| survey.events).sum()
+    }
+
     /// Since when all processes are there, where the oldest files were dropped; in Unix nanoseconds.
     pub(crate) fn kept_since(&self) -> Option<i64> {
         let firsts = self.all.iter().filter_map(|recording| recording.surveys.first());

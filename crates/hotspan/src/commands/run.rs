@@ -195,12 +195,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     facts["unrecorded"] = descendants.unrecorded(&output.spool);
     facts["kept_since_unix_ns"] = recordings.kept_since().into();
     let saved = output.save(&recordings, &facts);
+    if let Some(reason) = limits::too_large_to_report(recordings.events(), limits::free_memory())
+        && saved.is_ok()
+    {
+        output.remove_spool();
+        say(&reason);
+        say(&saved_where(&output, rank));
+        return end_like(status);
+    }
     let model = match &saved {
-        Ok(()) => {
-            let trace = hotspan_formats::open(&output.path)?;
-            output.remove_spool();
-            Model::new(trace)
-        }
+        Ok(()) => match hotspan_formats::open(&output.path) {
+            Ok(trace) => {
+                output.remove_spool();
+                Model::new(trace)
+            }
+            Err(error) => {
+                // The program has run; its exit code is worth more than ours.
+                say(&format!("note: there is no report: {error}"));
+                say(&saved_where(&output, rank));
+                return end_like(status);
+            }
+        },
         Err(_) => {
             // For whoever opens the folder: all that is known now.
             spool::describe(&output.spool, &facts);
@@ -224,6 +239,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     if let Some(picture) = &picture {
         draw_flame_graph(&model, picture, program.in_words());
     }
+    end_like(status)
+}
+
+/// Ends as the program did.
+fn end_like(status: ExitStatus) -> Result<(), CommandError> {
     match launch::end_like(status) {
         0 => Ok(()),
         code => Err(CommandError::Ended(code)),

@@ -1,9 +1,11 @@
 //! How large and how long a recording may get. Each process writes files of a limited size, and while the program runs the
 //! oldest of them are deleted, so that the latest stretch is kept.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -28,6 +30,8 @@ pub(super) struct Limits {
 /// Keeps the limits while the program runs.
 pub(super) struct Keeper {
     limits: Limits,
+    /// Since when each file is not written any more, by a clock that nobody sets.
+    ended: HashMap<PathBuf, Instant>,
     /// Not before this moment again.
     rests_until: Instant,
 }
@@ -36,7 +40,7 @@ pub(super) struct Keeper {
 struct Ended {
     path: PathBuf,
     size: u64,
-    written: SystemTime,
+    age: Duration,
 }
 
 impl Limits {
@@ -50,20 +54,24 @@ impl Limits {
 
 impl Keeper {
     pub(super) fn new(limits: Limits) -> Self {
-        Self { limits, rests_until: Instant::now() + INTERVAL }
+        Self { limits, ended: HashMap::new(), rests_until: Instant::now() + INTERVAL }
     }
 
     /// Looks at the folder now and then, and deletes what is too much.
     pub(super) fn look(&mut self, spool: &Path) {
-        if Instant::now() >= self.rests_until {
-            drop_oldest(spool, self.limits, SystemTime::now());
+        let now = Instant::now();
+        if now >= self.rests_until {
+            let ended = &mut self.ended;
+            drop_oldest(spool, self.limits, |path| {
+                now.saturating_duration_since(*ended.entry(path.to_owned()).or_insert(now))
+            });
             self.rests_until = Instant::now() + INTERVAL;
         }
     }
 }
 
 /// Deletes the oldest files of all processes until the rest is within the limits. Of each recording the last file stays.
-fn drop_oldest(spool: &Path, limits: Limits, now: SystemTime) {
+fn drop_oldest(spool: &Path, limits: Limits, mut age: impl FnMut(&Path) -> Duration) {
     let mut files: Vec<(String, u32, PathBuf)> = recordings(spool)
         .filter_map(|path| segment_of(&path).map(|(recording, number)| (recording, number, path)))
         .collect();
@@ -74,14 +82,14 @@ fn drop_oldest(spool: &Path, limits: Limits, now: SystemTime) {
         let Ok(about) = fs::metadata(path) else { continue };
         total += about.len();
         let is_last = files.get(index + 1).is_none_or(|(next, ..)| next != recording);
-        if let (false, Ok(written)) = (is_last, about.modified()) {
-            ended.push(Ended { path: path.clone(), size: about.len(), written });
+        if !is_last {
+            ended.push(Ended { path: path.clone(), size: about.len(), age: age(path) });
         }
     }
-    ended.sort_by_key(|file| file.written);
+    // Those of one recording that ended at the same time stay in their order.
+    ended.sort_by_key(|file| Reverse(file.age));
     for file in ended {
-        let is_old =
-            limits.time.is_some_and(|time| now.duration_since(file.written).is_ok_and(|age| age >= time));
+        let is_old = limits.time.is_some_and(|time| file.age >= time);
         let is_too_much = limits.size.is_some_and(|size| total > size);
         // Files of one recording are deleted in their order: one that stays keeps all that follow it.
         if !is_old && !is_too_much {
@@ -91,6 +99,28 @@ fn drop_oldest(spool: &Path, limits: Limits, now: SystemTime) {
             total -= file.size;
         }
     }
+}
+
+/// What a report takes in memory, by event, about: 32 bytes of columns, 20 of args, and what analyses note about each.
+const REPORT_BYTES: u64 = 220;
+
+/// Why there is no report of so many events, in words, where it would take more than half of the memory that is free.
+pub(super) fn too_large_to_report(events: u64, free: Option<u64>) -> Option<String> {
+    let needed = events.saturating_mul(REPORT_BYTES);
+    let free = free.filter(|free| needed > free / 2)?;
+    let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+    Some(format!(
+        "note: there is no report, for it would take about {:.1} GB of memory and {:.1} GB are free",
+        gigabytes(needed),
+        gigabytes(free)
+    ))
+}
+
+/// The memory that programs can have now.
+pub(super) fn free_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok().map(|kilobytes: u64| kilobytes << 10)
 }
 
 /// A number of bytes: `500MB`, `10GB`, `none` for no limit.
@@ -145,7 +175,6 @@ mod tests {
     fn the_oldest_go_and_the_last_of_each_stays() {
         let folder = std::env::temp_dir().join(format!("hotspan-limits-{}", std::process::id()));
         fs::create_dir(&folder).unwrap();
-        let now = SystemTime::now();
         let files = [
             ("7-1.hotspan", 500),
             ("7-1.000002.hotspan", 400),
@@ -154,25 +183,26 @@ mod tests {
             ("9-2.000002.hotspan", 5),
             ("9-3.hotspan", 800),
         ];
-        for (name, age) in files {
-            let path = folder.join(name);
-            fs::write(&path, [0; 100]).unwrap();
-            let file = fs::File::options().write(true).open(&path).unwrap();
-            file.set_modified(now - Duration::from_secs(age)).unwrap();
+        for (name, _) in files {
+            fs::write(folder.join(name), [0; 100]).unwrap();
         }
+        let age = |path: &Path| {
+            let (_, age) = files.iter().find(|(name, _)| path.ends_with(name)).unwrap();
+            Duration::from_secs(*age)
+        };
         let all = names(&folder);
-        drop_oldest(&folder, Limits::default(), now);
-        drop_oldest(&folder, Limits { size: Some(600), time: Some(Duration::from_secs(600)) }, now);
+        drop_oldest(&folder, Limits::default(), age);
+        drop_oldest(&folder, Limits { size: Some(600), time: Some(Duration::from_secs(600)) }, age);
         assert_eq!(names(&folder), all, "all is within the limits");
-        drop_oldest(&folder, Limits { size: Some(450), time: None }, now);
+        drop_oldest(&folder, Limits { size: Some(450), time: None }, age);
         assert_eq!(
             names(&folder),
             ["7-1.000002.hotspan", "7-1.000003.hotspan", "9-2.000002.hotspan", "9-3.hotspan"]
         );
-        drop_oldest(&folder, Limits { size: None, time: Some(Duration::from_secs(300)) }, now);
+        drop_oldest(&folder, Limits { size: None, time: Some(Duration::from_secs(300)) }, age);
         let last = ["7-1.000003.hotspan", "9-2.000002.hotspan", "9-3.hotspan"];
         assert_eq!(names(&folder), last);
-        drop_oldest(&folder, Limits { size: Some(1), time: Some(Duration::from_secs(1)) }, now);
+        drop_oldest(&folder, Limits { size: Some(1), time: Some(Duration::from_secs(1)) }, age);
         assert_eq!(names(&folder), last, "whatever the limit is");
         fs::remove_dir_all(&folder).unwrap();
     }
@@ -191,6 +221,17 @@ mod tests {
         for wrong in ["", "h", "-1h", "0.5s", "nan", "1e300d"] {
             assert!(time(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_report_that_does_not_fit_is_not_tried() {
+        assert_eq!(too_large_to_report(1 << 40, None), None);
+        assert_eq!(too_large_to_report(10_000_000, Some(8_000_000_000)), None);
+        assert_eq!(
+            too_large_to_report(100_000_000, Some(8_000_000_000)).unwrap(),
+            "note: there is no report, for it would take about 22.0 GB of memory and 8.0 GB are free"
+        );
+        assert!(free_memory().is_some_and(|free| free > 1 << 20));
     }
 
     #[test]
