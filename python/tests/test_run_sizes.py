@@ -8,7 +8,7 @@ import pytest
 
 import hotspan
 
-# Two processes that write spans for a while, each numbered by its name.
+# Two processes that write spans for a while, each numbered by its name, some files of the smallest size each.
 PROGRAM = """
 import os, sys, time
 child = os.fork()
@@ -22,6 +22,7 @@ while time.monotonic() < end:
         for _ in range(500):
             a.relu()
     number += 1
+    time.sleep(0.01)
 if child:
     os.waitpid(child, 0)
     print("all ran")
@@ -49,7 +50,7 @@ def _run(tmp_path: Path, *options: str) -> tuple[subprocess.CompletedProcess[str
 
 def test_the_latest_stretch_is_kept(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    done, trace = _run(tmp_path, "--max-size", "600KB", "--max-time", "1h")
+    done, trace = _run(tmp_path, "--max-size", "1500KB", "--max-time", "1h")
     assert (done.returncode, done.stdout) == (0, "all ran\n"), done.stderr
     assert "s are recorded: what was before was dropped" in done.stderr
     assert trace.losses["dropped_events"] > 1_000

@@ -41,6 +41,8 @@ struct Ended {
     path: PathBuf,
     size: u64,
     age: Duration,
+    /// How many files of the same recording came after it.
+    followers: usize,
 }
 
 impl Limits {
@@ -81,13 +83,13 @@ fn drop_oldest(spool: &Path, limits: Limits, mut age: impl FnMut(&Path) -> Durat
     for (index, (recording, _, path)) in files.iter().enumerate() {
         let Ok(about) = fs::metadata(path) else { continue };
         total += about.len();
-        let is_last = files.get(index + 1).is_none_or(|(next, ..)| next != recording);
-        if !is_last {
-            ended.push(Ended { path: path.clone(), size: about.len(), age: age(path) });
+        let followers = files.iter().skip(index + 1).take_while(|(next, ..)| next == recording).count();
+        if followers > 0 {
+            ended.push(Ended { path: path.clone(), size: about.len(), age: age(path), followers });
         }
     }
-    // Those of one recording that ended at the same time stay in their order.
-    ended.sort_by_key(|file| Reverse(file.age));
+    // Of those that were found at the same time, no recording loses all before another loses some.
+    ended.sort_by_key(|file| Reverse((file.age, file.followers)));
     for file in ended {
         let is_old = limits.time.is_some_and(|time| file.age >= time);
         let is_too_much = limits.size.is_some_and(|size| total > size);
