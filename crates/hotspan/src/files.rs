@@ -115,6 +115,7 @@ pub(crate) fn heading(path: &Path, model: &Model) -> String {
 }
 
 /// Whether a recording can be written there: asked before the program starts, not when it has ended.
+#[cfg(feature = "collect")]
 pub(crate) fn check_place(path: &Path) -> Result<(), CommandError> {
     hotspan_formats::check_place(path)
         .map_err(|refused| CommandError::Unwritable { place: refused.path, source: refused.error })

@@ -1,12 +1,12 @@
 //! The folder that the processes of a run write to, a file each: reading them as one trace. `commands/run/spool.rs` makes it.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hotspan_analyze::{PROCESSES_KEY, RUN_KEY};
-use hotspan_store::file::{FileError, Writer};
+use hotspan_store::file::FileError;
 use hotspan_store::{FileMerge, Loss, Metadata, Survey, Trace, TraceBuilder, keys};
 use serde_json::{Value, json};
 
@@ -75,6 +75,7 @@ impl Recordings {
     }
 
     /// How many events there are in all.
+    #[cfg(feature = "collect")]
     pub(crate) fn events(&self) -> u64 {
         self.all.iter().flat_map(|recording| &recording.surveys).map(|survey| survey.events).sum()
     }
@@ -94,13 +95,15 @@ impl Recordings {
     }
 
     /// Whether any thread was recorded.
+    #[cfg(feature = "collect")]
     pub(crate) fn has_tracks(&self) -> bool {
         self.all.iter().flat_map(|recording| &recording.surveys).any(|survey| survey.has_tracks)
     }
 
     /// Writes all processes as one recording. Memory does not grow with their size: each file is read chunk by chunk.
-    pub(crate) fn write(&self, facts: &Value, output: &mut dyn Write) -> Result<(), FileError> {
-        let mut writer = Writer::create(output)?;
+    #[cfg(feature = "collect")]
+    pub(crate) fn write(&self, facts: &Value, output: &mut dyn std::io::Write) -> Result<(), FileError> {
+        let mut writer = hotspan_store::file::Writer::create(output)?;
         let mut builder = self.merge(&mut |builder| writer.append(builder))?;
         builder.metadata.set(RUN_KEY, &facts.to_string());
         writer.finish(&mut builder).map(drop)
@@ -161,6 +164,7 @@ fn opened(path: &Path) -> Result<BufReader<File>, FileError> {
 }
 
 /// All processes as one trace, the program itself first.
+#[cfg(feature = "collect")]
 pub(crate) fn merged(folder: &Path, process: u32) -> Trace {
     Recordings::survey(folder, process).in_memory()
 }
