@@ -140,8 +140,8 @@ impl Processes {
             |one: &Recorded| Some(one.pid) == self.main && one.variable(name) == self.inherited(name);
         let is_outermost = |one: &&Recorded| match self.get(one.parent) {
             None => true,
-            Some(parent) if is_launcher(parent) => !one.is_helper_of(Some(parent)),
-            Some(parent) => parent.variable(name) != one.variable(name),
+            Some(parent) if parent.variable(name) != one.variable(name) => true,
+            Some(parent) => is_launcher(parent) && !one.is_helper_of(Some(parent)),
         };
         let ranked = self.all.iter().filter(|one| !is_launcher(one)).filter(is_outermost);
         let mut ranks: Vec<(i64, &Recorded)> =
