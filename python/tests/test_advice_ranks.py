@@ -67,7 +67,7 @@ def recorded(folder: Path, times: str) -> Path:
 @pytest.fixture(scope="module")
 def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rank 1 does more than rank 0 in every step."""
-    return recorded(tmp_path_factory.mktemp("uneven"), "2 if rank == 0 else 40")
+    return recorded(tmp_path_factory.mktemp("uneven"), "2 if rank == 0 else 160")
 
 
 def test_all_outputs_give_the_same_findings(uneven: Path) -> None:
@@ -113,7 +113,7 @@ def test_evidence_points_into_the_whole_recording(uneven: Path) -> None:
 @pytest.fixture(scope="module")
 def even(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same work, divided evenly."""
-    return recorded(tmp_path_factory.mktemp("even"), "21")
+    return recorded(tmp_path_factory.mktemp("even"), "81")
 
 
 def late(path: Path) -> list[hotspan.Finding]:
@@ -145,4 +145,4 @@ def test_balanced_ranks_wait_less_and_are_told_nothing(uneven: Path, even: Path)
 
 
 def test_ranks_that_take_turns_are_told_nothing(tmp_path: Path) -> None:
-    assert late(recorded(tmp_path, "40 if (rank + step) % 2 else 2")) == []
+    assert late(recorded(tmp_path, "160 if (rank + step) % 2 else 2")) == []
