@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +21,13 @@ pytest.register_assert_rewrite("browser_visits")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHARED_TRACES = REPOSITORY.parent / "shared" / "traces"
+
+
+def pytest_configure() -> None:
+    """Programs under test get signals as in a terminal, also where tests run in the background and ignore them."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 def shared_trace_files() -> list[Path]:
