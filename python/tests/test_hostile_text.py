@@ -273,8 +273,10 @@ def test_no_command_prints_what_a_terminal_obeys(
 
 
 def test_no_error_prints_what_a_terminal_obeys(
-    traces: dict[str, Path], capfdbinary: pytest.CaptureFixture[bytes]
+    traces: dict[str, Path], capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The Python that is started has hotspan.
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     for command in mistakes(traces["kineto"].parent):
         assert run_cli(["hotspan", *command]) != 0, command
         captured = capfdbinary.readouterr()

@@ -92,7 +92,9 @@ pub(crate) fn is_recorder(file: &str) -> bool {
     match folder {
         "hotspan" => name.starts_with('_') && name.ends_with(".py") || name.contains(".so"),
         "_inject" => name == "sitecustomize.py",
-        _ => name.contains(".so") && file.contains("/hotspan/"),
+        "_hooks" => name.ends_with(".so"),
+        // In a cache, wherever that is. The program itself may lie in a folder of our name.
+        _ => name.starts_with("torch-") && name.ends_with(".so"),
     }
 }
 
