@@ -331,7 +331,8 @@ def test_a_process_that_cannot_be_sampled_says_why(tmp_path: Path, hotspan_comma
     nowhere = hotspan_command(
         "record", "-o", tmp_path / "no" / "x.svg", "--", sys.executable, "-c", "print('ran')"
     )
-    assert nowhere.returncode == 1
+    assert nowhere.returncode == 2, "as of `hotspan run`"
+    assert "hint:" in nowhere.stderr
     assert "ran" not in nowhere.stdout, "said before the program runs"
     assert hotspan_command("record", "-o", output, "-d", "-1", "--pid", "1").returncode == 2
 
