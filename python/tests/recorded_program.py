@@ -167,4 +167,6 @@ class RecordedProgram:
 
 def without_numbers(text: str) -> str:
     """Text in which process numbers, times, rates and addresses are alike."""
+    # How often a bar is drawn, and how far it is then, depends on the time.
+    text = "\n".join(line for line in re.split(r"[\r\n]", text) if not re.search("[━─]{4}", line))
     return re.sub(r"0x[0-9a-f]+|\d+(?:\.\d+)?[kKMG]?", "N", text)
