@@ -285,15 +285,7 @@ impl TraceBuilder {
 
     /// Moves all rows of events and args out; strings, threads, categories and layouts stay and keep their ids.
     pub(crate) fn take_rows(&mut self) -> Rows {
-        Rows {
-            spans: self.spans.take(),
-            instants: self.instants.take(),
-            counters: self.counters.take(),
-            flows: self.flows.take(),
-            profile: self.profile.take_rows(),
-            arg_schemas: self.args.take_rows(),
-            verbatim: std::mem::take(&mut self.verbatim),
-        }
+        Rows { arg_schemas: self.args.take_rows(), ..self.take_events() }
     }
 
     /// Moves all rows of events out; args stay too, for events that come later may refer to them.

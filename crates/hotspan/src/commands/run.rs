@@ -4,6 +4,7 @@
 //! (see `python/hotspan/_inject`). Each process writes a file of its own, which survives its death; `run_folder` makes them one.
 
 mod hooks;
+mod inject;
 mod interpreter;
 mod limits;
 mod name;
@@ -17,7 +18,6 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -27,7 +27,7 @@ use hotspan_analyze::{Model, RUN_KEY, TreeOptions};
 use hotspan_collect::clock::{UnixNanos, WallOffset};
 use hotspan_collect::{clock, launch};
 use hotspan_formats::export::flamegraph::Flamegraph;
-use hotspan_formats::{ExportError, save};
+use hotspan_formats::{ExportError, memory_limit, save};
 use hotspan_store::Trace;
 use serde_json::{Value, json};
 
@@ -37,6 +37,7 @@ use crate::files;
 use crate::present::Outlet;
 use crate::progress::say;
 use crate::run_folder::{Recordings, merged};
+use inject::{inject, options, tell_run};
 use limits::Limits;
 use output::Output;
 use program::Program;
@@ -195,7 +196,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     facts["unrecorded"] = descendants.unrecorded(&output.spool);
     facts["kept_since_unix_ns"] = recordings.kept_since().into();
     let saved = output.save(&recordings, &facts);
-    if let Some(reason) = limits::too_large_to_report(recordings.events(), limits::free_memory())
+    if let Some(reason) = limits::too_large_to_report(recordings.events(), memory_limit())
         && saved.is_ok()
     {
         output.remove_spool();
@@ -299,70 +300,6 @@ pub(crate) fn sample_from_within(
     Ok((trace, status))
 }
 
-/// Makes every Python of the program record itself.
-fn inject(command: &mut Command, python: Option<&Path>, options: &Value) -> Result<(), CommandError> {
-    let package = package(python)?;
-    let mut paths = vec![package.join("_inject")];
-    paths.extend(
-        env::var_os("PYTHONPATH")
-            .iter()
-            .flat_map(env::split_paths)
-            .filter(|path| !path.as_os_str().is_empty()),
-    );
-    let paths = env::join_paths(paths)
-        .map_err(|error| CommandError::Usage(format!("PYTHONPATH cannot be extended: {error}")))?;
-    command.env("PYTHONPATH", paths).env("HOTSPAN_RUN", options.to_string());
-    command.env_remove("HOTSPAN_PYTHON").env_remove("HOTSPAN_PACKAGE");
-    Ok(())
-}
-
-/// What the agent is told.
-fn options(arguments: &Arguments, spool: &Path, started: UnixNanos) -> Value {
-    let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let since = started.0.saturating_add(arguments.delay.map_or(0, nanos));
-    // The program may change its directory before it loads the file.
-    let lines: Vec<String> = arguments.lines.iter().map(|target| absolute(target)).collect();
-    let mut options = json!({
-        "rate": arguments.rate,
-        "shapes": arguments.shapes,
-        "memory": arguments.memory,
-        "stack": arguments.stack,
-        "functions": arguments.functions,
-        "lines": lines,
-        "memory_lines": arguments.memory_lines,
-        "since": arguments.delay.map(|_| since),
-        "until": arguments.duration.map(|duration| since.saturating_add(nanos(duration))),
-        "steps": arguments.steps.map(|(first, last)| [first, last]),
-        "every": arguments.every,
-        "budget": arguments.budget,
-        "segment": arguments.limits().segment(),
-    });
-    tell_run(&mut options, spool);
-    options
-}
-
-/// What is the same in all processes of a run.
-fn tell_run(options: &mut Value, spool: &Path) {
-    options["spool"] = any_path(spool);
-    options["launcher"] = std::process::id().into();
-    options["wall_offset"] = WallOffset::now().0.into();
-}
-
-/// A path as text or, where it is none, as its bytes.
-fn any_path(path: &Path) -> Value {
-    path.to_str().map_or_else(|| path.as_os_str().as_bytes().into(), Value::from)
-}
-
-/// A file, and perhaps a function of it, by its whole path.
-fn absolute(target: &str) -> String {
-    let (file, function) = match target.rsplit_once(':') {
-        Some((file, function)) if !function.contains('/') => (file, Some(function)),
-        _ => (target, None),
-    };
-    let path = Path::new(file).canonicalize().unwrap_or_else(|_| PathBuf::from(file));
-    function.map_or_else(|| path.display().to_string(), |name| format!("{}:{name}", path.display()))
-}
-
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.trim_end_matches('s').parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
@@ -382,31 +319,6 @@ fn percent(text: &str) -> Result<f64, String> {
         Ok(number / 100.0)
     } else {
         Err("not between 0 and 100 %".to_owned())
-    }
-}
-
-/// Prints the folder of hotspan. A folder of that name where the user happens to be is not it.
-const WHERE_HOTSPAN_IS: &str = "\
-import sys
-sys.path[:] = [entry for entry in sys.path if entry]
-import hotspan
-print(hotspan.__path__[0])";
-
-/// The folder of the Python package: the wheel says where, otherwise Python is asked.
-fn package(python: Option<&Path>) -> Result<PathBuf, CommandError> {
-    if let Some(package) = env::var_os("HOTSPAN_PACKAGE") {
-        return Ok(package.into());
-    }
-    let python = python.unwrap_or(Path::new("python3"));
-    let asked = Command::new(python).args(["-c", WHERE_HOTSPAN_IS]).output();
-    match asked {
-        Ok(answer) if answer.status.success() => {
-            Ok(PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim().to_owned()))
-        }
-        _ => Err(CommandError::Usage(format!(
-            "{} does not have hotspan: install it there with `pip install hotspan`",
-            python.display()
-        ))),
     }
 }
 

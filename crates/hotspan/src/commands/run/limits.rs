@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use hotspan_formats::parse_size;
+use hotspan_store::Bytes;
 use serde_json::{Value, json};
 
 use crate::run_folder::{recordings, segment_of};
@@ -106,23 +108,18 @@ fn drop_oldest(spool: &Path, limits: Limits, mut age: impl FnMut(&Path) -> Durat
 /// What a report takes in memory, by event, about: 32 bytes of columns, 20 of args, and what analyses note about each.
 const REPORT_BYTES: u64 = 220;
 
-/// Why there is no report of so many events, in words, where it would take more than half of the memory that is free.
-pub(super) fn too_large_to_report(events: u64, free: Option<u64>) -> Option<String> {
+/// Why there is no report of so many events, in words, where it would take more memory than reading may.
+pub(super) fn too_large_to_report(events: u64, limit: u64) -> Option<String> {
     let needed = events.saturating_mul(REPORT_BYTES);
-    let free = free.filter(|free| needed > free / 2)?;
-    let gigabytes = |bytes: u64| bytes as f64 / 1e9;
-    Some(format!(
-        "note: there is no report, for it would take about {:.1} GB of memory and {:.1} GB are free",
-        gigabytes(needed),
-        gigabytes(free)
-    ))
-}
-
-/// The memory that programs can have now.
-pub(super) fn free_memory() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse().ok().map(|kilobytes: u64| kilobytes << 10)
+    let bytes = |number: u64| Bytes(i64::try_from(number).unwrap_or(i64::MAX));
+    (needed > limit).then(|| {
+        format!(
+            "note: there is no report, for it would take about {} of memory, and hotspan may use {}; \
+             HOTSPAN_MAX_MEMORY allows more",
+            bytes(needed),
+            bytes(limit)
+        )
+    })
 }
 
 /// A number of bytes: `500MB`, `10GB`, `none` for no limit.
@@ -130,19 +127,7 @@ pub(super) fn size(text: &str) -> Result<Option<u64>, String> {
     if text == "none" {
         return Ok(None);
     }
-    let wrong = || format!("'{text}' is not a size, such as 500MB or 10GB, or none");
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic() || letter == ' ');
-    let number: f64 = digits.parse().map_err(|_| wrong())?;
-    let factor: f64 = match text[digits.len()..].trim().to_ascii_uppercase().as_str() {
-        "" | "B" => 1.0,
-        "K" | "KB" => 1e3,
-        "M" | "MB" => 1e6,
-        "G" | "GB" => 1e9,
-        "T" | "TB" => 1e12,
-        _ => return Err(wrong()),
-    };
-    let bytes = number * factor;
-    if (1.0..1e18).contains(&bytes) { Ok(Some(bytes as u64)) } else { Err(wrong()) }
+    parse_size(text).map(Some)
 }
 
 /// A stretch of time: `90s`, `15min`, `2h`.
@@ -211,8 +196,7 @@ mod tests {
 
     #[test]
     fn sizes_and_times_in_words() {
-        assert_eq!(size("10GB"), Ok(Some(10_000_000_000)));
-        assert_eq!(size("1.5 mb"), Ok(Some(1_500_000)));
+        assert_eq!(size("10GB"), Ok(Some(10 << 30)));
         assert_eq!(size("none"), Ok(None));
         for wrong in ["", "GB", "-1GB", "10 apples", "0", "nan"] {
             assert!(size(wrong).is_err(), "{wrong}");
@@ -227,13 +211,12 @@ mod tests {
 
     #[test]
     fn a_report_that_does_not_fit_is_not_tried() {
-        assert_eq!(too_large_to_report(1 << 40, None), None);
-        assert_eq!(too_large_to_report(10_000_000, Some(8_000_000_000)), None);
+        assert_eq!(too_large_to_report(10_000_000, 8 << 30), None);
         assert_eq!(
-            too_large_to_report(100_000_000, Some(8_000_000_000)).unwrap(),
-            "note: there is no report, for it would take about 22.0 GB of memory and 8.0 GB are free"
+            too_large_to_report(100_000_000, 8 << 30).unwrap(),
+            "note: there is no report, for it would take about 20.49 GB of memory, and hotspan may use 8.00 GB; \
+             HOTSPAN_MAX_MEMORY allows more"
         );
-        assert!(free_memory().is_some_and(|free| free > 1 << 20));
     }
 
     #[test]
