@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 
 use hotspan_collect::torch::{Hooks, Origin, TorchInstall, handover};
 
-use crate::commands::run::interpreter::{self, is_python};
 use crate::commands::run::inject::package;
+use crate::commands::run::interpreter::{self, is_python};
 use crate::progress::say;
 
 /// Where `python -m hotspan` found torch in its own environment, or nothing where there is none.
