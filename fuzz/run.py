@@ -13,6 +13,8 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
@@ -46,15 +48,15 @@ def build() -> Path:
     return FOLDER / "target" / host[1] / "release"
 
 
-def fuzz(program: Path, target: str, seconds: int) -> tuple[int, int]:
-    """Runs one target and returns how many executions there were, and its exit code."""
+def fuzz(programs: Path, target: str, seconds: int) -> tuple[str, int, int]:
+    """Runs one target and returns its name, how many executions there were, and its exit code."""
     found = FOLDER / "artifacts" / target
     grown = FOLDER / "target" / "corpus" / target
     for folder in (found, grown):
         folder.mkdir(parents=True, exist_ok=True)
     seeds = [FOLDER / "corpus" / name for name in SEEDS.get(target, (target,))]
     command = [
-        *(str(program / target), str(grown), *(str(seed) for seed in seeds if seed.is_dir())),
+        *(str(programs / target), str(grown), *(str(seed) for seed in seeds if seed.is_dir())),
         *(f"-artifact_prefix={found}/", f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10"),
         *("-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=1"),
     ]
@@ -62,35 +64,44 @@ def fuzz(program: Path, target: str, seconds: int) -> tuple[int, int]:
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
     )
     count = re.search(r"stat::number_of_executed_units:\s+(\d+)", done.stderr)
+    executions = int(count[1]) if count else 0
+    print(f"{target:14} {executions:>12,} executions, {executions // max(seconds, 1):,} a second", flush=True)
     if done.returncode != 0:
         print(done.stderr[-4000:], file=sys.stderr)
-    return int(count[1]) if count else 0, done.returncode
+    return target, executions, done.returncode
 
 
 def main() -> int:
-    """Fuzzes the targets, one after another."""
+    """Fuzzes the targets, as many at a time as there are processors."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=60, help="how long each target runs")
     parser.add_argument("--counts", type=Path, help="a JSON file in which executions are added up")
-    parser.add_argument("targets", nargs="*", default=TARGETS, choices=[*TARGETS, []])
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="how many fuzzers run at a time"
+    )
+    parser.add_argument("--programs", type=Path, help="a folder of targets that were built before")
+    parser.add_argument("targets", nargs="*", choices=[*TARGETS, []], default=[])
     options = parser.parse_args()
-    program = build()
-    counts = json.loads(options.counts.read_text()) if options.counts and options.counts.exists() else {}
-    failed = []
-    for target in options.targets or TARGETS:
-        executions, code = fuzz(program, target, options.seconds)
-        print(
-            f"{target:14} {executions:>12,} executions, {executions // max(options.seconds, 1):,} a second",
-            flush=True,
-        )
-        counts[target] = counts.get(target, 0) + executions
-        if options.counts:
-            options.counts.write_text(json.dumps(counts, indent=1))
-        if code != 0:
-            failed.append(target)
+    programs = options.programs or build()
+    targets = options.targets or TARGETS
+    # With processors to spare, several fuzzers of a target share what they found through its folder.
+    copies = max(options.jobs // len(targets), 1)
+    before = json.loads(options.counts.read_text()) if options.counts and options.counts.exists() else {}
+    counts, failed = Counter(before), set()
+    with ThreadPoolExecutor(options.jobs) as pool:
+        tasks = [
+            pool.submit(fuzz, programs, target, options.seconds) for target in targets for _ in range(copies)
+        ]
+        for task in tasks:
+            target, executions, code = task.result()
+            counts[target] += executions
+            if code != 0:
+                failed.add(target)
+    if options.counts:
+        options.counts.write_text(json.dumps(counts, indent=1))
     print(f"{'all':14} {sum(counts.values()):>12,} executions")
     if failed:
-        print(f"failed: {', '.join(failed)}; what did it is in fuzz/artifacts", file=sys.stderr)
+        print(f"failed: {', '.join(sorted(failed))}; what did it is in fuzz/artifacts", file=sys.stderr)
     return 1 if failed else 0
 
 
