@@ -4,7 +4,7 @@
 //! is no error here: what came before is handed on, and [`Input::broke`] says how it ended.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub struct Input<'p> {
     head: Vec<u8>,
     head_at: usize,
     reader: Box<dyn Read>,
+    /// The same file, where there is one and it is not compressed: it can be read once more.
+    file: Option<File>,
     compression: Option<&'static str>,
     name: Option<String>,
     stored: Arc<AtomicU64>,
@@ -67,7 +69,27 @@ impl<'p> Input<'p> {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder").into());
         }
         let total = metadata.is_file().then_some(metadata.len());
-        Self::new(file, Some(path.display().to_string()), total, progress)
+        let again = if total.is_some() { file.try_clone().ok() } else { None };
+        let input = Self::new(file, Some(path.display().to_string()), total, progress)?;
+        Ok(Self { file: again.filter(|_| input.compression.is_none()), ..input })
+    }
+
+    /// The length of the content, where it can be read once more by [`Self::rewind`].
+    pub(crate) fn rewindable(&self) -> Option<u64> {
+        self.total.filter(|_| self.file.is_some())
+    }
+
+    /// Begins again with the first byte.
+    pub(crate) fn rewind(&mut self) -> io::Result<()> {
+        let Some(file) = &self.file else { return Err(io::ErrorKind::NotSeekable.into()) };
+        let mut stream = file.try_clone()?;
+        let after_head = self.head.len() as u64;
+        stream.seek(SeekFrom::Start(after_head))?;
+        self.stored.store(after_head, Ordering::Relaxed);
+        let counted = Counted { stream, count: Arc::clone(&self.stored) };
+        self.reader = Box::new(BufReader::with_capacity(64 << 10, counted));
+        (self.head_at, self.read, self.next_look) = (0, after_head, after_head + BETWEEN_LOOKS);
+        Ok(())
     }
 
     /// Reads from any stream.
@@ -97,6 +119,7 @@ impl<'p> Input<'p> {
             head: Vec::new(),
             head_at: 0,
             reader,
+            file: None,
             compression,
             name,
             stored,

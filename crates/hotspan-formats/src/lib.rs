@@ -17,6 +17,6 @@ pub use error::{ExportError, ImportError, OpenError, TOO_MUCH_MEMORY};
 pub use export::{EXPORTERS, Exporter, save, save_by};
 pub use import::{IMPORTERS, Importer, Sniff, open, open_adding, open_with, read};
 pub use input::{Input, Progress};
-pub use memory_limit::{held_memory, memory_limit, parse_size, set_memory_limit};
+pub use memory_limit::{held_memory, memory_limit, most_events, parse_size, set_memory_limit};
 pub use output::{check_place, unfinished_files, write_file};
 pub use trace_name::{TRACE_ENDINGS, trace_stem, uncompressed};

@@ -32,6 +32,16 @@ pub fn memory_limit() -> u64 {
     }
 }
 
+/// What an event takes in memory once it is read and analysed, about: 32 bytes of columns, 20 of args, and what analyses note about
+/// each.
+const EVENT_BYTES: u64 = 220;
+
+/// How many events fit into the memory that reading may take, beside what the process holds.
+#[must_use]
+pub fn most_events() -> u64 {
+    memory_limit().saturating_sub(held_memory().unwrap_or(0)) / EVENT_BYTES
+}
+
 /// What the environment says, or half of the memory where the system tells how much there is.
 fn default_limit() -> u64 {
     let told = std::env::var("HOTSPAN_MAX_MEMORY").ok().and_then(|text| parse_size(&text).ok());

@@ -229,9 +229,22 @@ impl TraceBuilder {
         self.profile.frame(row)
     }
 
-    /// The id of the stack in which `parent` called `frame`; the parent of an outermost frame is [`StackId::NONE`].
+    /// The id of the stack in which `parent` called `frame`; the parent of an outermost frame is [`StackId::NONE`]. A frame inside a
+    /// stack that is too deep is counted and left out.
     pub fn stack(&mut self, parent: StackId, frame: FrameId) -> StackId {
-        self.profile.stack(parent, frame)
+        let stack = self.profile.stack(parent, frame);
+        if stack == parent {
+            self.count_left_out();
+        }
+        stack
+    }
+
+    /// Counts the frames that were left out of stacks.
+    pub(crate) fn count_left_out(&mut self) {
+        let frames = self.profile.take_left_out();
+        if frames > 0 {
+            self.losses.add_many(Loss::DeepStack, frames, None);
+        }
     }
 
     /// Adds a sample of a thread. Its stack is not [`StackId::NONE`].

@@ -4,6 +4,10 @@
 
 /// The metadata of a recording in several files: the `number` of this one, `events_before` it, and when it `began_unix_ns`.
 pub const SEGMENT: &str = "hotspan.segment";
+/// The metadata of a file that was too large to be read as a whole: from when on it was, in Unix nanoseconds.
+pub const READ_SINCE: &str = "hotspan.read_since_unix_ns";
+/// The metadata of a file that counted the time of lines in a unit of its own: that unit, in seconds.
+pub const LINE_UNIT: &str = "hotspan.line_unit";
 
 /// Numbers an operator. Device work carries that of the operator that launched it.
 pub const EXTERNAL_ID: &str = "External id";

@@ -59,6 +59,7 @@ losses! {
     UnknownLoss: "unknown_loss", Loss, "losses that a newer hotspan counted under names this version does not know";
     BufferFull: "buffer_full", Loss, "events not recorded because the memory limit of the recording was reached";
     DroppedEvents: "dropped_events", Loss, "events of the oldest stretch, dropped to keep the recording within its size or time";
+    OlderEvents: "older_events", Loss, "events of the oldest stretch, which are recorded but were not read: all would take more memory than hotspan may use, and --max-memory or HOTSPAN_MAX_MEMORY allows more";
     InputsDropped: "inputs_dropped", Loss, "operators whose inputs were too large to record, or could not be read";
     MissedSample: "missed_sample", Loss, "samples not taken because the collector was behind";
     SignalTaken: "signal_taken", Repair, "times that the program took the sampler's signal (SIGURG) for itself: samples there have no native frames";
@@ -80,7 +81,7 @@ losses! {
     NegativeDuration: "negative_duration", Repair, "spans that end before they begin";
     BrokenStack: "broken_stack", Note, "samples whose native stack could not be followed to its beginning; Python frames are whole";
     UnsteadySamples: "unsteady_samples", Repair, "samples of stacks that moved while they were read; their innermost frames may not belong together";
-    DeepStack: "deep_stack", Repair, "frames left out of samples because more than 1000 calls are around them";
+    DeepStack: "deep_stack", Repair, "frames left out of samples because more than 4096 calls are around them (1000 in files of other profilers)";
     AssumedPeriod: "assumed_period", Note, "counts of a file without times, each taken as a sample 10 ms long";
     LateSamples: "late_samples", Note, "samples taken more than half a period after their time";
     ClockJumped: "clock_jumped", Repair, "the system's clock was set while recording, so device work may lie beside the calls that launched it";

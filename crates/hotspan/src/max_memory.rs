@@ -20,7 +20,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 /// An importer that crosses the limit says so itself, with the name of the file: it has an eighth more time for that.
 const SLACK: u64 = 8;
 
-/// A command that reads files, and how much memory it may take.
+// A command that reads files, and how much memory it may take. (What a command says of itself in its help is its own doc comment.)
 #[derive(Debug, clap::Args)]
 pub(crate) struct Reading<A: clap::Args> {
     #[command(flatten)]

@@ -113,7 +113,8 @@ impl Average {
         if self.device == DeviceKind::Cpu { self.cpu_time_total } else { self.device_time_total }
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Adds what can be added of another row.
+    pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.cpu_time_total += other.cpu_time_total;
         self.self_cpu_time_total += other.self_cpu_time_total;

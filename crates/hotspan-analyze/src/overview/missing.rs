@@ -1,7 +1,7 @@
 //! What is missing from a recording, in words, worst first: losses, processes that were cut off, that are not recorded at all, or
 //! whose operators are not.
 
-use hotspan_store::{Duration, Loss, LossCount, Severity, Trace};
+use hotspan_store::{Duration, Loss, LossCount, Severity, Trace, keys};
 use serde_json::Value;
 
 use crate::model::Model;
@@ -24,7 +24,7 @@ pub(super) fn missing(model: &Model) -> Vec<String> {
     let in_words = |loss: &LossCount| format!("{} ({} x {})", loss.loss.help(), loss.count, loss.loss.name());
     let losses = model.losses().counts().iter().filter(|loss| loss.loss.severity() > Severity::Note);
     let mut missing: Vec<String> = losses.filter(|loss| !is_told(loss)).map(in_words).collect();
-    missing.splice(0..0, kept(&run));
+    missing.splice(0..0, kept(&run).into_iter().chain(shown(trace, &run)));
     missing.extend(cut_off);
     missing.extend(unrecorded(&run["unrecorded"]));
     missing.extend(without_operators(processes));
@@ -46,6 +46,14 @@ fn kept(run: &Value) -> Option<String> {
         roughly(kept),
         roughly(all)
     ))
+}
+
+/// Which part of a recording that is larger than memory is shown.
+fn shown(trace: &Trace, run: &Value) -> Option<String> {
+    let since = trace.metadata().value(keys::READ_SINCE)?.as_i64()?;
+    let (start, end) = (run["start_unix_ns"].as_i64()?, run["end_unix_ns"].as_i64()?);
+    let (last, all) = (end.saturating_sub(since).max(0), end.saturating_sub(start));
+    Some(format!("what is shown are the last {} of {}", roughly(Duration(last)), roughly(Duration(all))))
 }
 
 fn roughly(time: Duration) -> String {

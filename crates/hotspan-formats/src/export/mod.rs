@@ -53,7 +53,7 @@ pub static EXPORTERS: &[&dyn Exporter] = &[
     &memory_plot::MemorySvg,
     &flamegraph::FLAMEGRAPH,
     &collapsed::COLLAPSED,
-    &speedscope::Speedscope,
+    &speedscope::SPEEDSCOPE,
 ];
 
 /// Writes a trace to a file, compressed when the name ends in `.gz` or `.zst`. The file appears whole or not at all.

@@ -14,7 +14,16 @@ use super::Exporter;
 use super::collapsed::{DEEPER, DEEPEST};
 
 /// The exporter of speedscope files.
-pub struct Speedscope;
+pub struct Speedscope {
+    /// Whether equal samples in a row are written one by one, and frames with all their fields, as py-spy writes them.
+    /// The file is larger, and scripts that count samples count right.
+    every_sample: bool,
+}
+
+/// What `--to speedscope` writes.
+pub const SPEEDSCOPE: Speedscope = Speedscope { every_sample: false };
+/// What `hotspan record` writes.
+pub const EVERY_SAMPLE: Speedscope = Speedscope { every_sample: true };
 
 /// The file names its own form by this.
 pub(crate) const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
@@ -31,13 +40,13 @@ impl Exporter for Speedscope {
     fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
         if model.profile().samples.is_empty() {
             let tree = call_tree(model, &TreeOptions { threads: true, ..TreeOptions::default() });
-            let mut frames = Frames::default();
+            let mut frames = Frames::of(self);
             let ids: Vec<usize> = tree.nodes.iter().map(|node| frames.id(&node.callee)).collect();
             return frames.write(output, tree.roots.len(), |output, index| {
                 write_calls(&tree, &ids, tree.roots[index], output)
             });
         }
-        let mut frames = Frames::default();
+        let mut frames = Frames::of(self);
         let stacks = Stacks::of(model, &mut frames);
         let mut threads: Vec<(TrackId, Vec<SampleRow>)> = Vec::new();
         let mut by_track: HashMap<TrackId, usize> = HashMap::new();
@@ -50,7 +59,7 @@ impl Exporter for Speedscope {
         }
         frames.write(output, threads.len(), |output, index| {
             let (track, samples) = &threads[index];
-            write_samples(&track_name(model, *track), &stacks, samples, output)
+            write_samples(&track_name(model, *track), &stacks, samples, self.every_sample, output)
         })
     }
 }
@@ -59,20 +68,28 @@ impl Exporter for Speedscope {
 struct Frames {
     list: Vec<Value>,
     ids: HashMap<Callee, usize>,
+    all_fields: bool,
 }
 
 impl Frames {
+    fn of(exporter: &Speedscope) -> Self {
+        Self { all_fields: exporter.every_sample, ..Self::default() }
+    }
+
     fn id(&mut self, callee: &Callee) -> usize {
         if let Some(&id) = self.ids.get(callee) {
             return id;
         }
         let id = self.list.len();
         let mut frame = json!({"name": callee.name});
-        if !callee.file.is_empty() {
+        if self.all_fields {
+            frame["col"] = Value::Null;
+        }
+        if self.all_fields || !callee.file.is_empty() {
             frame["file"] = json!(callee.file);
         }
-        if callee.line != 0 {
-            frame["line"] = json!(callee.line);
+        if self.all_fields || callee.line != 0 {
+            frame["line"] = json!((callee.line != 0).then_some(callee.line));
         }
         self.list.push(frame);
         self.ids.insert(callee.clone(), id);
@@ -164,11 +181,12 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// The samples of a thread. Equal stacks in a row are one longer one.
+/// The samples of a thread. Equal stacks in a row are one longer one, unless every sample is asked for.
 fn write_samples(
     name: &str,
     stacks: &Stacks<'_>,
     samples: &[SampleRow],
+    every_sample: bool,
     output: &mut dyn Write,
 ) -> io::Result<()> {
     let end = samples.iter().fold(0_i64, |sum, sample| sum.saturating_add(sample.weight.0));
@@ -177,7 +195,8 @@ fn write_samples(
         "{{\"type\":\"sampled\",\"name\":{},\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":{end},\"samples\":[",
         json!(name)
     )?;
-    let runs = || samples.chunk_by(|one, two| stacks.shown(one.stack) == stacks.shown(two.stack));
+    let is_same = |one: &SampleRow, two: &SampleRow| stacks.shown(one.stack) == stacks.shown(two.stack);
+    let runs = || samples.chunk_by(|one, two| !every_sample && is_same(one, two));
     for (index, run) in runs().enumerate() {
         let frames = run.first().map_or_else(Vec::new, |sample| stacks.frames(stacks.shown(sample.stack)));
         write!(output, "{}{}", if index > 0 { ",\n" } else { "\n" }, json!(frames))?;

@@ -1,7 +1,7 @@
 //! Files of stacks: collapsed and speedscope, read, written, and their fuzzers' corpora.
 
 use hotspan_formats::export::collapsed::COLLAPSED;
-use hotspan_formats::export::speedscope::Speedscope;
+use hotspan_formats::export::speedscope::SPEEDSCOPE;
 use hotspan_formats::{EXPORTERS, Exporter};
 use hotspan_store::{Loss, Trace, first_difference};
 
@@ -61,7 +61,7 @@ fn speedscope_files_go_in_and_out() {
     let trace = read(sampled).unwrap();
     let expected = [(named(&["main"]), 1_000_000), (named(&["main", "work"]), 2_000_000)];
     assert_eq!(stacks(&trace), expected);
-    let again = read(written(&trace, &Speedscope)).unwrap();
+    let again = read(written(&trace, &SPEEDSCOPE)).unwrap();
     assert_eq!(stacks(&again), expected);
 }
 
@@ -145,7 +145,7 @@ fn deep_calls_make_no_large_files() {
     };
     let json = format!("[{}]", (0..depth).map(event).collect::<Vec<_>>().join(","));
     let trace = read(json.clone()).unwrap();
-    let speedscope = written(&trace, &Speedscope);
+    let speedscope = written(&trace, &SPEEDSCOPE);
     assert!(speedscope.len() < 2 * json.len(), "{} bytes of {}", speedscope.len(), json.len());
     let again = read(speedscope).unwrap();
     let total: i64 = stacks(&again).iter().map(|(_, weight)| weight).sum();

@@ -120,6 +120,7 @@ impl<R: Read> Chunks<R> {
     pub(crate) fn finish(self) -> TraceBuilder {
         let Accepted { mut builder, losses, .. } = self.accepted;
         builder.losses = losses;
+        builder.count_left_out();
         if let Some((loss, offset)) = self.loss {
             builder.losses.add(loss, Some(offset));
         }

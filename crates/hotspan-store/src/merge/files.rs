@@ -3,6 +3,7 @@
 //! A first reading, the [`Survey`], finds out what must be known before the first row: clocks, devices, whether args are
 //! near the events that refer to them. The second moves the rows.
 
+use std::cmp::Reverse;
 use std::io::Read;
 
 use hashbrown::HashSet;
@@ -17,6 +18,7 @@ use crate::losses::{Loss, Losses};
 use crate::merge::translate::Translation;
 use crate::merge::{DeviceOwners, Member, Rename};
 use crate::metadata::{Clock, Metadata, Source};
+use crate::units::Timestamp;
 
 /// So many rows wait before they move on.
 const MANY_ROWS: usize = 1 << 16;
@@ -41,6 +43,15 @@ pub struct Survey {
     end: u64,
     /// Events refer to args far before them, so that all args must be kept.
     keeps_args: bool,
+    parts: Vec<Part>,
+}
+
+/// A chunk of a file.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    events: u64,
+    /// When the last of them begins, in the file's own time.
+    latest: i64,
 }
 
 impl Survey {
@@ -53,6 +64,7 @@ impl Survey {
         let mut window = ArgWindow::default();
         let (mut first, mut events, mut end, mut keeps_args) = (None, 0, 0, false);
         let mut is_device: Vec<bool> = Vec::new();
+        let mut parts = Vec::new();
         while chunks.next()? {
             let builder = chunks.builder();
             let rows = builder.take_events();
@@ -69,10 +81,11 @@ impl Survey {
             };
             keeps_args |= all_events(&rows).any(is_gone);
             let samples = &rows.profile.samples;
-            let earliest =
-                all_events(&rows).map(|event| event.time.0).chain(samples.time.iter().copied()).min();
-            first = first.into_iter().chain(earliest).min();
+            let times = || all_events(&rows).map(|event| event.time.0).chain(samples.time.iter().copied());
+            first = first.into_iter().chain(times().min()).min();
             events += (event_count(&rows) + rows.verbatim.len()) as u64;
+            let part = |latest| Part { events: event_count(&rows) as u64, latest };
+            parts.extend(times().max().map(part));
             end = chunks.offset();
         }
         let builder = chunks.finish();
@@ -94,7 +107,16 @@ impl Survey {
             first,
             end,
             keeps_args,
+            parts,
         })
+    }
+
+    /// What is added to the times of the file, on the clock of all files or on its own.
+    fn shift(&self, on_one_clock: bool) -> i64 {
+        match self.clock.unix_origin().filter(|_| on_one_clock) {
+            Some(unix) => unix.saturating_sub(self.first),
+            None => self.first.saturating_neg(),
+        }
     }
 }
 
@@ -104,6 +126,8 @@ pub struct FileMerge {
     builder: TraceBuilder,
     owners: DeviceOwners,
     on_one_clock: bool,
+    /// What ended before is left out.
+    since: Option<Timestamp>,
 }
 
 impl FileMerge {
@@ -118,7 +142,27 @@ impl FileMerge {
         } else if let Some(first) = surveys.next() {
             builder.clock = first.clock;
         }
-        Self { builder, owners: DeviceOwners::default(), on_one_clock }
+        Self { builder, owners: DeviceOwners::default(), on_one_clock, since: None }
+    }
+
+    /// Leaves out the oldest stretch of all files together, so that about `most` events stay; sums over the whole time stay as they
+    /// are. From when on all is there is noted in the metadata.
+    pub fn keep_latest<'a>(&mut self, surveys: impl IntoIterator<Item = &'a Survey>, most: u64) {
+        let mut parts: Vec<(i64, u64)> = Vec::new();
+        for survey in surveys {
+            let shift = survey.shift(self.on_one_clock);
+            parts.extend(survey.parts.iter().map(|part| (part.latest.saturating_add(shift), part.events)));
+        }
+        parts.sort_unstable_by_key(|&part| Reverse(part));
+        let mut events = 0_u64;
+        let too_many = parts.iter().find(|&&(_, more)| {
+            events = events.saturating_add(more);
+            events > most
+        });
+        self.since = too_many.map(|&(latest, _)| Timestamp(latest));
+        if let (Some(since), true) = (self.since, self.on_one_clock) {
+            self.builder.metadata.set(keys::READ_SINCE, &since.0.to_string());
+        }
     }
 
     /// Adds a file. Whenever there are many rows, `move_on` may take them out of the builder, as
@@ -162,13 +206,14 @@ impl FileMerge {
                 ..member.clone()
             };
             let members: Vec<Member> = survey.members.iter().map(member).collect();
-            let shift = match survey.clock.unix_origin().filter(|_| self.on_one_clock) {
-                Some(unix) => unix.saturating_sub(survey.first),
-                None => survey.first.saturating_neg(),
-            };
+            let shift = survey.shift(self.on_one_clock);
             let devices = self.owners.keep_apart(builder, &members);
             let mut translation = Translation::new(shift, id_base, devices);
+            translation.since = self.since;
             move_rows(open(index)?, survey, builder, &mut translation, name, move_on)?;
+            if translation.left_out > 0 {
+                builder.losses.add_many(Loss::OlderEvents, translation.left_out, None);
+            }
             builder.reserve_ids(translation.last_id());
         }
         // The last knows most. Losses go on from file to file, but for what happened to a file itself.

@@ -36,6 +36,10 @@ pub(super) struct Translation {
     frames: Vec<FrameId>,
     stacks: Vec<StackId>,
     values: Vec<Arg>,
+    /// Events that ended before are left out.
+    pub(super) since: Option<Timestamp>,
+    /// How many were.
+    pub(super) left_out: u64,
 }
 
 impl Translation {
@@ -53,7 +57,17 @@ impl Translation {
             frames: Vec::new(),
             stacks: Vec::new(),
             values: Vec::new(),
+            since: None,
+            left_out: 0,
         }
+    }
+
+    /// Whether something that ended at this moment of its own trace is left out; it is counted.
+    #[inline]
+    fn leaves_out(&mut self, end: Timestamp) -> bool {
+        let is_older = self.since.is_some_and(|since| end.0.saturating_add(self.shift) <= since.0);
+        self.left_out += u64::from(is_older);
+        is_older
     }
 
     /// The largest number by which events find each other.
@@ -115,20 +129,33 @@ impl Translation {
 
     fn events(&mut self, builder: &mut TraceBuilder, content: &Content<'_>, args: ArgTables<'_>) {
         for index in 0..content.spans.len() {
-            let event = self.event(builder, content, args, content.spans.event(index));
-            builder.push_span(SpanRow { event, duration: Duration(content.spans.duration[index]) });
+            let (row, duration) = (content.spans.event(index), Duration(content.spans.duration[index]));
+            if self.leaves_out(row.time.plus(duration)) {
+                continue;
+            }
+            let event = self.event(builder, content, args, row);
+            builder.push_span(SpanRow { event, duration });
         }
         for index in 0..content.instants.len() {
             let row = content.instants.row(index);
+            if self.leaves_out(row.event.time) {
+                continue;
+            }
             let event = self.event(builder, content, args, row.event);
             builder.push_instant(InstantRow { event, scope: row.scope });
         }
         for row in content.counters.events() {
+            if self.leaves_out(row.time) {
+                continue;
+            }
             let event = self.event(builder, content, args, row);
             builder.push_counter(event);
         }
         for index in 0..content.flows.len() {
             let row = content.flows.row(index);
+            if self.leaves_out(row.event.time) {
+                continue;
+            }
             let event = self.event(builder, content, args, row.event);
             let id = self.id(row.id);
             builder.push_flow(FlowRow { event, id, ..row });
@@ -139,7 +166,7 @@ impl Translation {
     }
 
     fn profile(&mut self, builder: &mut TraceBuilder, content: &Content<'_>, rename: &mut Rename<'_>) {
-        let Self { strings, tracks, shift, frames, stacks, .. } = self;
+        let Self { strings, frames, stacks, .. } = self;
         let profile = content.profile;
         let frame = |row: FrameRow| {
             let (name, file) = (strings[row.name.index()], strings[row.file.index()]);
@@ -157,10 +184,14 @@ impl Translation {
             stacks.push(builder.stack(parent, frames[profile.stacks.frame(id).index()]));
         }
         for row in profile.samples.rows() {
-            let time = Timestamp(row.time.0.saturating_add(*shift));
-            let (track, stack) = (tracks[row.track.index()], stacks[row.stack.index()]);
+            if self.leaves_out(row.time) {
+                continue;
+            }
+            let time = Timestamp(row.time.0.saturating_add(self.shift));
+            let (track, stack) = (self.tracks[row.track.index()], self.stacks[row.stack.index()]);
             builder.push_sample(SampleRow { time, track, stack, ..row });
         }
+        let frames = &self.frames;
         for row in profile.calls.rows() {
             let caller = frames.get(row.caller.index()).copied().unwrap_or(FrameId::NONE);
             builder.push_calls(CallRow { caller, callee: frames[row.callee.index()], ..row });

@@ -10,6 +10,10 @@ use super::{
 use crate::ids::{FrameId, StackId};
 use crate::table::Growing;
 
+/// Calls around each other that a stack may have: analyses walk each stack, and a file can share the outer calls of many, so that
+/// the work would grow with the square of the file. Recursion of real programs is not that deep.
+pub(crate) const DEEPEST: u16 = 4_096;
+
 /// The profile tables while they grow. Frames and stacks stay when rows are taken out to be written, so that ids go on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProfileBuilder {
@@ -21,6 +25,10 @@ pub(crate) struct ProfileBuilder {
     frame_ids: HashTable<u32>,
     stack_ids: HashTable<u32>,
     hasher: DefaultHashBuilder,
+    /// How many frames each stack has.
+    depths: Vec<u16>,
+    /// Frames left out of stacks that are too deep, and not counted as a loss yet.
+    left_out: u64,
     /// How many frames and stacks were handed out to be written.
     written: (usize, usize),
 }
@@ -40,6 +48,11 @@ impl ProfileBuilder {
     }
 
     pub(crate) fn stack(&mut self, parent: StackId, frame: FrameId) -> StackId {
+        let depth = self.depth(parent);
+        if depth == DEEPEST {
+            self.left_out += 1;
+            return parent;
+        }
         let (stacks, hasher) = (&mut self.stacks, &self.hasher);
         let hash = hasher.hash_one((parent, frame));
         if let Some(&known) =
@@ -49,8 +62,18 @@ impl ProfileBuilder {
         }
         let id = stacks.len() as u32;
         stacks.push((parent, frame));
+        self.depths.push(depth + 1);
         self.stack_ids.insert_unique(hash, id, |&known| hasher.hash_one(stacks.row(known as usize)));
         StackId(id)
+    }
+
+    /// Frames left out of stacks since this was last asked.
+    pub(crate) fn take_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.left_out)
+    }
+
+    fn depth(&self, stack: StackId) -> u16 {
+        if stack == StackId::NONE { 0 } else { self.depths[stack.index()] }
     }
 
     /// Adds frames and stacks read from a file, so that what is interned later finds them. The caller has checked them.
@@ -62,6 +85,17 @@ impl ProfileBuilder {
         let (first_frame, first_stack) = (self.frames.len(), self.stacks.len());
         frames.map_or(Some(()), |rows| self.frames.extend_from_arrow(rows))?;
         stacks.map_or(Some(()), |rows| self.stacks.extend_from_arrow(rows))?;
+        for index in first_stack..self.stacks.len() {
+            let (parent, _) = self.stacks.row(index);
+            let depth = self.depth(parent);
+            if depth == DEEPEST {
+                // Its id stays, and means the stack that is as deep as may be.
+                self.left_out += 1;
+                let (parent, frame) = self.stacks.row(parent.index());
+                (self.stacks.parent[index], self.stacks.frame[index]) = (parent.0, frame.0);
+            }
+            self.depths.push(DEEPEST.min(depth + 1));
+        }
         let (frames, stacks, hasher) = (&self.frames, &self.stacks, &self.hasher);
         for index in first_frame..frames.len() {
             let hash = |&known: &u32| hasher.hash_one(frames.row(known as usize));
@@ -107,7 +141,7 @@ impl ProfileBuilder {
 mod tests {
     use super::*;
     use crate::ids::StringId;
-    use crate::profile::FrameKind;
+    use crate::profile::{FrameKind, Stacks};
 
     #[test]
     fn equal_frames_and_stacks_share_an_id() {
@@ -129,5 +163,31 @@ mod tests {
         let profile = builder.finish();
         assert_eq!(profile.stacks.frames(leaf).collect::<Vec<_>>(), [inner, outer]);
         assert_eq!(profile.stacks.frames(StackId::NONE).count(), 0);
+    }
+
+    #[test]
+    fn a_stack_has_an_end() {
+        let mut builder = ProfileBuilder::default();
+        let deep = (0..10_000).fold(StackId::NONE, |stack, frame| builder.stack(stack, FrameId(frame)));
+        assert_eq!(builder.take_left_out(), 10_000 - u64::from(DEEPEST));
+        assert_eq!(builder.take_left_out(), 0);
+        assert_eq!(builder.finish().stacks.frames(deep).count(), usize::from(DEEPEST));
+    }
+
+    #[test]
+    fn a_stack_of_a_file_has_an_end_and_its_id() {
+        let mut written = StacksBuilder::default();
+        let parents = std::iter::once(StackId::NONE).chain((0..).map(StackId));
+        parents.take(10_000).zip(0..).for_each(|(parent, frame)| written.push((parent, FrameId(frame))));
+        let columns = written.finish().slice_columns(0, 10_000);
+        let rows = arrow_array::StructArray::new(Stacks::fields().into(), columns, None);
+        let mut builder = ProfileBuilder::default();
+        builder.extend_interned(None, Some(&rows)).expect("the rows are stacks");
+        assert_eq!(builder.take_left_out(), 10_000 - u64::from(DEEPEST));
+        let stacks = builder.finish().stacks;
+        assert_eq!(stacks.len(), 10_000);
+        for (stack, frames) in [(10, 11), (9_999, usize::from(DEEPEST))] {
+            assert_eq!(stacks.frames(StackId(stack)).count(), frames);
+        }
     }
 }

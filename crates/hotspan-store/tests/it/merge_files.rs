@@ -165,3 +165,57 @@ fn what_was_dropped_before_the_first_file_is_counted() {
     let merged = merged(&[bytes.clone(), bytes], true);
     assert_eq!(merged.losses().count(Loss::DroppedEvents), 2 * 12_345);
 }
+
+/// Two processes, one after the other in the file, each with a span around everything and an event at every tenth moment.
+fn long_recording() -> Vec<u8> {
+    let mut writer = file::Writer::create(Vec::new()).unwrap();
+    let mut builder = TraceBuilder::new();
+    builder.clock.base_unix = Some(5_000_000);
+    for process in 1..=2 {
+        for number in 0..1_000 {
+            let mut args = PendingArgs::default();
+            builder.push_arg(&mut args, ArgOrigin::Args, b"number", Arg::Int(number));
+            let event = EventRow {
+                time: Timestamp(10 * number),
+                name: builder.intern("event"),
+                category: builder.category("cpu_op"),
+                track: builder.track(Ident::Int(process), Ident::Int(1)),
+                args: builder.commit_args(&mut args),
+            };
+            let duration = if number == 0 { 10_000 } else { 5 };
+            builder.push_span(SpanRow { event, duration: Duration(duration) });
+            if number % 50 == 49 {
+                writer.append(&mut builder).unwrap();
+            }
+        }
+    }
+    writer.finish(&mut builder).unwrap()
+}
+
+#[test]
+fn the_latest_stretch_of_all_processes_is_kept() {
+    let content = long_recording();
+    let survey = Survey::of(content.as_slice()).unwrap();
+    let mut merge = FileMerge::new([&survey]);
+    merge.keep_latest([&survey], 500);
+    merge.add(content.as_slice(), &survey, &mut |_, _| None, &mut |_| Ok(())).unwrap();
+    let latest = merge.into_builder().finish();
+
+    let number = latest.arg("number");
+    let numbers = |process: i64| -> Vec<i64> {
+        let mut found = Vec::new();
+        for span in latest.spans().ids() {
+            let event = latest.spans().event(span.index());
+            if latest.process(latest.track(event.track).process).ident == Ident::Int(process) {
+                found.push(number.int(event.args).unwrap());
+            }
+        }
+        found
+    };
+    // Ten chunks of fifty fit. The eleventh ends with 749, which is still running when that begins to be all there is.
+    let expected: Vec<i64> = std::iter::once(0).chain(749..1_000).collect();
+    assert_eq!(numbers(1), expected);
+    assert_eq!(numbers(2), expected);
+    assert_eq!(latest.losses().count(Loss::OlderEvents), 2_000 - 2 * 252);
+    assert_eq!(latest.metadata().get(keys::READ_SINCE), Some("5007490"));
+}

@@ -6,6 +6,7 @@ mod pickle;
 
 use std::io::Read;
 
+use hotspan_store::keys::LINE_UNIT;
 use hotspan_store::{Bytes, Duration, FrameKind, FrameRow, LineRow, TraceBuilder};
 
 use crate::error::ImportError;
@@ -15,6 +16,9 @@ use pickle::{Pickle, Value, ValueId};
 
 /// The importer of `.lprof` files.
 pub struct Lprof;
+
+/// The unit of our own files, and of line_profiler's on most systems.
+const NANOSECOND: f64 = 1e-9;
 
 /// Larger files do not come from line_profiler: a row takes some twenty bytes.
 const LARGEST: u64 = 16 << 20;
@@ -67,11 +71,14 @@ impl Rows<'_> {
         };
         let unit = self.pickle.number(unit).filter(|unit| unit.is_finite() && *unit > 0.0);
         let Some(unit) = unit else { return Err(not_stats("the unit is not a number", 0)) };
+        if unit != NANOSECOND {
+            self.builder.metadata.set(LINE_UNIT, &format!("{unit:e}"));
+        }
         let Value::Dict(entries) = self.pickle.value(timings) else {
             return Err(not_stats("timings is not a dictionary", 0));
         };
         for &(key, rows) in entries {
-            self.function(key, rows, unit * 1e9)?;
+            self.function(key, rows, unit / NANOSECOND)?;
         }
         Ok(())
     }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hotspan_formats::parse_size;
-use hotspan_store::Bytes;
 use serde_json::{Value, json};
 
 use crate::run_folder::{recordings, segment_of};
@@ -105,23 +104,6 @@ fn drop_oldest(spool: &Path, limits: Limits, mut age: impl FnMut(&Path) -> Durat
     }
 }
 
-/// What a report takes in memory, by event, about: 32 bytes of columns, 20 of args, and what analyses note about each.
-const REPORT_BYTES: u64 = 220;
-
-/// Why there is no report of so many events, in words, where it would take more memory than reading may.
-pub(super) fn too_large_to_report(events: u64, limit: u64) -> Option<String> {
-    let needed = events.saturating_mul(REPORT_BYTES);
-    let bytes = |number: u64| Bytes(i64::try_from(number).unwrap_or(i64::MAX));
-    (needed > limit).then(|| {
-        format!(
-            "note: there is no report, for it would take about {} of memory, and hotspan may use {}; \
-             HOTSPAN_MAX_MEMORY allows more",
-            bytes(needed),
-            bytes(limit)
-        )
-    })
-}
-
 /// A number of bytes: `500MB`, `10GB`, `none` for no limit.
 pub(super) fn size(text: &str) -> Result<Option<u64>, String> {
     if text == "none" {
@@ -207,16 +189,6 @@ mod tests {
         for wrong in ["", "h", "-1h", "0.5s", "nan", "1e300d"] {
             assert!(time(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_report_that_does_not_fit_is_not_tried() {
-        assert_eq!(too_large_to_report(10_000_000, 8 << 30), None);
-        assert_eq!(
-            too_large_to_report(100_000_000, 8 << 30).unwrap(),
-            "note: there is no report, for it would take about 20.49 GB of memory, and hotspan may use 8.00 GB; \
-             HOTSPAN_MAX_MEMORY allows more"
-        );
     }
 
     #[test]
