@@ -95,11 +95,15 @@ free-threaded: $(STAMPS)/tests
 # Environments of their own, outside the clone: the libraries are large, and a second clone has them at once.
 .PHONY: real
 real: $(STAMPS)/tools
-	@$(BIN)/python python/tests/real/environments.py
+	@$(BIN)/python python/tests/environments.py
 
 .PHONY: test-real
 test-real: dev $(STAMPS)/torch $(STAMPS)/tests real ## Try the programs of well-known libraries alone
 	$(BIN)/python -m pytest python/tests/test_real_*.py
+
+.PHONY: test-peers
+test-peers: dev $(STAMPS)/torch $(STAMPS)/tests real ## Run the test suites of other profilers with hotspan in their place
+	$(BIN)/python -m pytest -rP python/tests/test_peers.py
 
 .PHONY: stress
 stress: dev $(STAMPS)/torch $(STAMPS)/tests ## Fork two thousand times while threads are born, recorded in each way

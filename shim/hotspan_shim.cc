@@ -27,15 +27,15 @@ constexpr uint64_t kLargeRoom = 65536;
 __attribute__((noinline)) uint32_t inputs_of(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
   try {
     const auto inputs = fn.inputs();
-    const bool ranged = fn.scope() == at::RecordScope::USER_SCOPE;
-    if (inputs.empty() && !ranged) return 0;
+    const KeywordInputs &keywords = keywords_of(fn);
+    if (inputs.empty() && keywords.empty()) return 0;
     for (const uint64_t room : {kRoom, kLargeRoom}) {
       if (!has_room(thread, room)) break;
       uint8_t *at = thread->blocks;
       auto *items = reinterpret_cast<uint64_t *>(at + sizeof(HotspanBlock));
       InputWriter writer{items, items + (room_of(thread) - kSlots - sizeof(HotspanBlock)) / 8};
       for (const c10::IValue &input : inputs) writer.value(input);
-      if (ranged) writer.keywords(fn);
+      if (!keywords.empty()) writer.keywords(keywords);
       if (HOTSPAN_UNLIKELY(writer.full)) continue;
       const size_t words = writer.at - items;
       if (words == 0) return 0;
@@ -59,6 +59,15 @@ __attribute__((noinline)) uint32_t inputs_of(HotspanThread *thread, const at::Re
 
 thread_local char last_error[256];
 
+// Writes torch's number of the operator whose record comes next; without room the operator goes without.
+__attribute__((noinline, cold)) void write_id(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
+  if (!has_room(thread, sizeof(HotspanMemory) + sizeof(HotspanMemoryTotals))) return;
+  auto *totals = reinterpret_cast<HotspanMemoryTotals *>(thread->records) - 2;
+  *totals = {0, 1, 0, 0};
+  *reinterpret_cast<HotspanMemory *>(totals + 1) = {fn.handle(), 1, 0, 0, 0, HOTSPAN_KIND_ID, 0};
+  publish(thread->records, totals);
+}
+
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn) noexcept {
   HotspanThread *thread = current_thread();
   if (HOTSPAN_UNLIKELY(thread == nullptr)) return nullptr;
@@ -70,6 +79,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn) noex
     count(thread->dropped);
     return nullptr;
   }
+  if (HOTSPAN_UNLIKELY(is_on(with_ids))) write_id(thread, fn);
   auto *record = reinterpret_cast<HotspanOperator *>(thread->records) - 1;
   const auto sequence = static_cast<uint64_t>(fn.seqNr());
   const uint64_t forward = fn.forwardThreadId();
@@ -101,10 +111,11 @@ struct Callback {
   at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
   bool is_on = false;
 
-  void switch_on(bool with_inputs) {
+  void switch_on(bool with_inputs, bool with_ids) {
     if (is_on) return;
     if (handle == at::INVALID_CALLBACK_HANDLE) {
-      handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end).needsInputs(with_inputs));
+      handle = at::addGlobalCallback(
+          at::RecordFunctionCallback(&on_start, &on_end).needsInputs(with_inputs).needsIds(with_ids));
     } else {
       at::reenableCallback(handle);
     }
@@ -118,8 +129,8 @@ struct Callback {
   }
 };
 
-Callback plain_callback;
-Callback inputs_callback;
+// By what they need: inputs 1, numbers 2.
+Callback callbacks[4];
 // Whether the locks of torch's that recording needs were free in this process once.
 std::atomic<bool> torch_is_free{false};
 
@@ -134,7 +145,7 @@ auto global_profiler(long) -> decltype(State::get(true)) { // up to 2.11, at lea
 }
 
 bool torch_profiler_is_active() {
-  if (torch::profiler::impl::profilerEnabled()) return true;
+  if (torch::profiler::impl::profilerEnabled() && !Listeners::is_here()) return true;
   const auto everywhere = global_profiler<torch::profiler::impl::ProfilerStateBase>(0);
   return everywhere != nullptr && !everywhere->config().disabled();
 }
@@ -176,7 +187,8 @@ int32_t hotspan_shim_check(void) {
 
 int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint32_t flags) {
   const bool inputs = (flags & HOTSPAN_FLAG_INPUTS) != 0;
-  Callback &callback = inputs ? inputs_callback : plain_callback;
+  const bool ids = (flags & HOTSPAN_FLAG_IDS) != 0;
+  Callback &callback = callbacks[(inputs ? 1 : 0) + (ids ? 2 : 0)];
   if (!callback.is_on && !torch_is_free.load(std::memory_order_acquire)) return HOTSPAN_CHECK_FIRST;
   bool taken = false;
   const int32_t result = guarded([&] {
@@ -188,10 +200,12 @@ int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint
     sink.store(given_sink, std::memory_order_relaxed);
     set(with_inputs, HOTSPAN_FLAG_INPUTS);
     set(with_ranges, HOTSPAN_FLAG_RANGES);
+    set(with_ids, HOTSPAN_FLAG_IDS);
+    set(with_prepared, HOTSPAN_FLAG_PREPARED);
     set(with_ticks, HOTSPAN_FLAG_TICKS);
     set(with_memory, HOTSPAN_FLAG_MEMORY);
     running_session.store(session, std::memory_order_release);
-    callback.switch_on(inputs);
+    callback.switch_on(inputs, ids);
     if ((flags & (HOTSPAN_FLAG_MEMORY | HOTSPAN_FLAG_RANGES)) != 0) listen_to_allocators();
   });
   if (result != HOTSPAN_OK) running_session.store(0);
@@ -215,8 +229,7 @@ int32_t hotspan_shim_end(void) {
   return guarded([] {
     // Otherwise they stay on, and find that nothing is to be recorded.
     if (torch_is_free.load(std::memory_order_acquire)) {
-      plain_callback.switch_off();
-      inputs_callback.switch_off();
+      for (Callback &callback : callbacks) callback.switch_off();
     }
     stop_listening();
   });

@@ -15,12 +15,13 @@ extern "C" {
 #endif
 
 /* Raised whenever a struct or a function of this file changes. */
-#define HOTSPAN_ABI 4
+#define HOTSPAN_ABI 5
 
 /* Values of `kind` beside those of at::RecordScope (0 to 9). */
 #define HOTSPAN_KIND_ASYNC 0x40 /* added to the scope of a range that ended as an asynchronous one */
 #define HOTSPAN_KIND_MEMORY 0x80
 #define HOTSPAN_KIND_OUT_OF_MEMORY 0x81
+#define HOTSPAN_KIND_ID 0x82 /* in the slots of an allocation: its time is torch's number of the operator that follows */
 
 /* An operator, autograd node or user range: one slot. */
 typedef struct HotspanOperator {
@@ -78,7 +79,8 @@ enum {
   HOTSPAN_INPUT_SYMBOLIC = 7,    /* no words: a scalar torch.compile has not given a value */
   HOTSPAN_INPUT_TENSOR_LIST = 8, /* count items follow; flag 1: too long, none follow */
   HOTSPAN_INPUT_SCALAR_LIST = 9, /* count items follow */
-  HOTSPAN_INPUT_TEXT = 10        /* count bytes, padded to words */
+  HOTSPAN_INPUT_TEXT = 10,       /* count bytes, padded to words */
+  HOTSPAN_INPUT_TEXT_LIST = 11   /* count items follow */
 };
 #define HOTSPAN_INPUT_FLAG 1
 
@@ -135,6 +137,8 @@ typedef struct HotspanSink {
 #define HOTSPAN_FLAG_INPUTS 1
 #define HOTSPAN_FLAG_MEMORY 2
 #define HOTSPAN_FLAG_RANGES 8 /* let torch make the ranges that it makes for profilers only */
+#define HOTSPAN_FLAG_PREPARED 32 /* let torch prepare the inputs that it prepares for profilers only; not beside torch's RPC */
+#define HOTSPAN_FLAG_IDS 16 /* torch's numbers of operators, which an execution trace has too */
 #define HOTSPAN_FLAG_TICKS 4 /* the cheap counter of the processor; otherwise nanoseconds of CLOCK_MONOTONIC */
 
 enum {

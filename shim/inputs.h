@@ -8,8 +8,28 @@
 #include <c10/core/ScalarType.h>
 
 #include <cstring>
+#include <string>
+#include <unordered_map>
 
 namespace {
+
+// The keyword inputs of a range. `kwinputs()` copies them, which costs something even where there are none. Naming a private
+// member in an explicit instantiation is allowed.
+using KeywordInputs = std::unordered_map<std::string, c10::IValue>;
+struct KeywordsOfRange {
+  friend KeywordInputs at::RecordFunction::*private_keywords(KeywordsOfRange);
+};
+template <KeywordInputs at::RecordFunction::*Member>
+struct RevealKeywords {
+  friend KeywordInputs at::RecordFunction::*private_keywords(KeywordsOfRange) {
+    return Member;
+  }
+};
+template struct RevealKeywords<&at::RecordFunction::kwinputs_>;
+
+inline const KeywordInputs &keywords_of(const at::RecordFunction &fn) noexcept {
+  return fn.*private_keywords(KeywordsOfRange{});
+}
 
 // As in Kineto: longer lists are recorded without their elements.
 constexpr size_t kLongestList = 30;
@@ -109,18 +129,30 @@ struct InputWriter {
       tag(HOTSPAN_INPUT_OTHER);
     }
   }
-  // Keyword inputs: pairs of a name and a scalar or text. Only user ranges have them.
-  void keywords(const at::RecordFunction &fn) {
-    for (const auto &[key, item] : fn.kwinputs()) {
+  void text(const c10::IValue &value) { text(value.toStringRef().data(), value.toStringRef().size()); }
+  // Keyword inputs: pairs of a name and a scalar, a text or a list of texts. Only ranges have them.
+  void keywords(const KeywordInputs &inputs) {
+    for (const auto &[key, item] : inputs) {
       const bool is_scalar = item.isInt() || item.isDouble() || item.isBool();
-      if (!is_scalar && !item.isString()) continue;
+      if (!is_scalar && !item.isString() && !is_list_of_texts(item)) continue;
       text(key.data(), key.size());
       if (is_scalar) {
         scalar(item);
+      } else if (item.isString()) {
+        text(item);
       } else {
-        text(item.toStringRef().data(), item.toStringRef().size());
+        const c10::ArrayRef<c10::IValue> items = item.toListRef();
+        tag(HOTSPAN_INPUT_TEXT_LIST, items.size());
+        for (const c10::IValue &one : items) text(one);
       }
     }
+  }
+  static bool is_list_of_texts(const c10::IValue &value) {
+    if (!value.isList()) return false;
+    for (const c10::IValue &item : value.toListRef()) {
+      if (!item.isString()) return false;
+    }
+    return true;
   }
 };
 

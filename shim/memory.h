@@ -17,13 +17,15 @@
 namespace {
 
 // Receives the reports of torch's allocators. Torch casts whatever is in the PROFILER_STATE slot to this base class,
-// so the object derives from it; its configuration says "disabled", so torch.profiler takes it for no profiler.
-// One object serves all threads and sessions and is never destroyed.
+// so the object derives from it. Its configuration says "disabled", so torch.profiler takes it for no profiler; or, where torch
+// should prepare inputs that it prepares for profilers only, "enabled, with shapes".
+// One object of each kind serves all threads and sessions and is never destroyed.
 struct MemoryReporter final : torch::profiler::impl::ProfilerStateBase {
-  MemoryReporter()
-      : ProfilerStateBase(torch::profiler::impl::ProfilerConfig(torch::profiler::impl::ProfilerState::Disabled)) {}
+  explicit MemoryReporter(torch::profiler::impl::ProfilerState state)
+      : ProfilerStateBase(torch::profiler::impl::ProfilerConfig(state, /*report_input_shapes=*/true)) {}
+  // What programs are told that ask which profiler records: the one that we stand in for.
   torch::profiler::impl::ActiveProfilerType profilerType() override {
-    return torch::profiler::impl::ActiveProfilerType::NONE;
+    return torch::profiler::impl::ActiveProfilerType::KINETO;
   }
   bool memoryProfilingEnabled() const override {
     return is_on(with_memory) && running_session.load(std::memory_order_relaxed) != 0;
@@ -69,7 +71,22 @@ template struct RevealInfo<&c10::ThreadLocalDebugInfo::info_>;
 struct Listeners {
   std::mutex mutex;
   std::vector<std::weak_ptr<c10::ThreadLocalDebugInfo>> nodes;
-  std::shared_ptr<c10::DebugInfoBase> reporter = std::make_shared<MemoryReporter>();
+  std::shared_ptr<c10::DebugInfoBase> disabled =
+      std::make_shared<MemoryReporter>(torch::profiler::impl::ProfilerState::Disabled);
+  std::shared_ptr<c10::DebugInfoBase> enabled =
+      std::make_shared<MemoryReporter>(torch::profiler::impl::ProfilerState::KINETO);
+
+  const std::shared_ptr<c10::DebugInfoBase> &reporter() const { return is_on(with_prepared) ? enabled : disabled; }
+
+  bool has(const c10::DebugInfoBase *object) const {
+    return object != nullptr && (object == disabled.get() || object == enabled.get());
+  }
+
+  // Whether the object in this thread's slot is one of ours.
+  static bool is_here() noexcept {
+    const Listeners *present = everyone.load(std::memory_order_acquire);
+    return present != nullptr && present->has(c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE));
+  }
 
   static Listeners &all() {
     Listeners *present = everyone.load(std::memory_order_acquire);
@@ -86,7 +103,7 @@ struct Listeners {
     const Listeners *parents = everyone.exchange(nullptr);
     const auto top = c10::ThreadLocalDebugInfo::current();
     const auto *present = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
-    if (parents == nullptr || top == nullptr || present != parents->reporter.get()) return;
+    if (parents == nullptr || top == nullptr || !parents->has(present)) return;
     if (((*top).*private_info(InfoOfNode{})).get() == present) point(*top, nullptr);
   }
 
@@ -119,10 +136,10 @@ __attribute__((noinline, cold)) void listen() noexcept {
     const std::lock_guard<std::mutex> guard(all.mutex);
     const auto top = c10::ThreadLocalDebugInfo::current();
     for (const auto &node : all.nodes) {
-      if (top != nullptr && node.lock() == top) return Listeners::point(*top, all.reporter.get());
+      if (top != nullptr && node.lock() == top) return Listeners::point(*top, all.reporter().get());
     }
     if (all.nodes.size() >= 64) all.forget_dead();
-    c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, all.reporter);
+    c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, all.reporter());
     all.nodes.push_back(c10::ThreadLocalDebugInfo::current());
   } catch (...) {
     // Out of memory: this thread's allocations stay unseen.

@@ -33,6 +33,8 @@ std::atomic<const HotspanSink *> sink{nullptr};
 std::atomic<bool> with_inputs{false};
 std::atomic<bool> with_memory{false};
 std::atomic<bool> with_ranges{false};
+std::atomic<bool> with_ids{false};
+std::atomic<bool> with_prepared{false};
 std::atomic<bool> with_ticks{false};
 
 inline bool is_on(const std::atomic<bool> &flag) noexcept {

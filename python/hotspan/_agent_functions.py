@@ -20,7 +20,8 @@ class Functions:
         self._lines: _core.LineRecorder | None = None
         self._calls: _core.CallProfiler | None = None
         self._targets = [_target(text) for text in lines]
-        self._seen: set[CodeType] = set()
+        # By identity: functions of two files compare equal when their text and their lines do.
+        self._seen: dict[int, CodeType] = {}
         if lines:
             self._lines = _core.LineRecorder(memory)
             # Nothing else sees the code of scripts and modules before it runs.
@@ -66,8 +67,8 @@ class Functions:
 
         for code in codes_of_script(script):
             wanted = None in functions or not {code.co_name, code_name(code)}.isdisjoint(functions)
-            if wanted and code not in self._seen:
-                self._seen.add(code)
+            if wanted and id(code) not in self._seen:
+                self._seen[id(code)] = code
                 first, last = line_range(code)
                 recorder.add([code], code_name(code), code.co_filename, first, last, statement_starts(code))
 

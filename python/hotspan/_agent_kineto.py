@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any
 
-from hotspan import _beside_torch, _core
+from hotspan import _beside_torch, _core, _torch_switches
 from hotspan.profiler._kineto import KinetoCollector
 from hotspan.profiler._request import Request
 
@@ -69,7 +69,7 @@ class SomeSteps:
         import torch
         from torch.profiler import ProfilerActivity
 
-        if torch.autograd._profiler_enabled():
+        if _torch_switches.torch_profiler_is_enabled(torch):
             self._is_over = True
             return
         cpu: Any = ProfilerActivity.CPU

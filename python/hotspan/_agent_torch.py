@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hotspan import _agent, _core
+from hotspan import _agent, _core, _torch_switches
 from hotspan._beside_torch import BesideTorchProfiler
 from hotspan._notices import say_once
 
@@ -90,9 +90,13 @@ class Torch:
             self._some_steps.end()
 
     def tell(self, recording: bool) -> None:
-        """Compiled functions mark their regions only while torch says that a profiler runs."""
-        if self._has_operators:
-            self._torch.autograd.profiler._is_profiler_enabled = recording
+        """Tell torch whether a profiler records."""
+        if not self._has_operators:
+            return
+        if recording:
+            _torch_switches.switch_on(self._torch, "run")
+        else:
+            _torch_switches.switch_off(self._torch, "run")
 
     def finish(self) -> None:
         """Hand over what was traced, and wait for what devices still do."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# What torch.profiler and the emitters of ranges call first, by names of its module; and those that end.
-_STARTS = ("_prepare_profiler", "_enable_profiler")
+# What profilers and emitters of ranges call first, by names of their modules; and those that end.
+_STARTS = ("_prepare_profiler", "_enable_profiler", "_enable_profiler_legacy")
 _KINDS = ("profile", "emit_nvtx", "emit_itt")
 
 
@@ -29,15 +29,16 @@ class BesideTorchProfiler:
     """Until it is removed, calls ``before`` when torch.profiler starts, and ``after`` when it has ended."""
 
     def __init__(self, before: Callable[[], None], after: Callable[[], None]) -> None:
-        from torch.autograd import profiler
+        from torch.autograd import profiler, profiler_legacy
 
         self._before, self._after = before, after
         self._has_started = False
         self._originals: list[tuple[Any, str, Any]] = []
-        for name in _STARTS:
-            self._replace(profiler, name, self._starting)
-        for kind in _KINDS:
-            self._replace(getattr(profiler, kind, None), "__exit__", self._ending)
+        for module in (profiler, profiler_legacy):
+            for name in _STARTS:
+                self._replace(module, name, self._starting)
+            for kind in _KINDS:
+                self._replace(getattr(module, kind, None), "__exit__", self._ending)
 
     def remove(self) -> None:
         """Leave torch.profiler as it was."""

@@ -10,6 +10,9 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from importlib.abc import InspectLoader
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -40,6 +43,8 @@ class Program:
         self.arguments = arguments
         self.code: CodeType | None = None
         self.filename = target
+        #: How a module was found; see `find_module`.
+        self.spec: ModuleSpec | None = None
 
     @property
     def name(self) -> str:
@@ -73,6 +78,18 @@ class Program:
         except SyntaxError as error:
             raise NotCompiled(error) from None
 
+    def find_module(self) -> None:
+        """Load the code of a ``-m`` program, so that it can be looked at before it runs. Its packages are imported."""
+        if self.kind != "module" or self.code is not None:
+            return
+        spec = find_main(self.target)
+        loader = spec.loader
+        code = loader.get_code(spec.name) if isinstance(loader, InspectLoader) else None
+        if code is None:
+            raise ProgramError(f"No code object available for {spec.name}", 1)
+        self.code, self.spec, self.filename = code, spec, spec.origin or self.target
+        sys.argv[0] = self.filename
+
     def executable(self) -> tuple[CodeType | str, dict[str, Any]]:
         """Return what runs it as ``__main__`` when it is executed, and where."""
         if self.code is None:
@@ -82,6 +99,14 @@ class Program:
         main.__dict__.update(__builtins__=__builtins__, __cached__=None)
         if self.kind == "script":
             main.__file__ = self.filename
+        if self.spec is not None:
+            main.__dict__.update(
+                __file__=self.spec.origin,
+                __cached__=self.spec.cached,
+                __loader__=self.spec.loader,
+                __package__=self.spec.parent,
+                __spec__=self.spec,
+            )
         # Objects of the script's classes can be pickled only when their module is found by its name.
         sys.modules["__main__"] = main
         return self.code, main.__dict__
@@ -89,6 +114,24 @@ class Program:
     def run(self) -> None:
         """Run it as ``__main__``."""
         exec(*self.executable())
+
+
+def find_main(name: str) -> ModuleSpec:
+    """Return what ``python -m name`` runs: a module, or the ``__main__`` of a package."""
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError) as error:
+        raise ProgramError(f"Error while finding module specification for {name!r} ({error})", 1) from error
+    if spec is None:
+        raise ProgramError(f"No module named {name}", 1)
+    if spec.submodule_search_locations is not None:
+        main = find_spec(f"{name}.__main__")
+        if main is None:
+            raise ProgramError(
+                f"No module named {name}.__main__; {name!r} is a package and cannot be directly executed", 1
+            )
+        return main
+    return spec
 
 
 def find_script(name: str) -> str:
@@ -132,7 +175,7 @@ def own_frames_hidden() -> Iterator[None]:
     """Let exceptions of the program end it as Python would, without the frames of the profiler in the traceback."""
     try:
         yield
-    except (SystemExit, KeyboardInterrupt):
+    except (SystemExit, KeyboardInterrupt, ProgramError):
         raise
     except BaseException as error:
         error.__traceback__ = _program_part(error.__traceback__)

@@ -10,12 +10,13 @@ Reports and ``.prof`` files are those of cProfile and pstats. Threads have call 
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import sys
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from hotspan import _core
 from hotspan._program import Program, command, run_reporting
@@ -130,6 +131,23 @@ class Profile(_core.CallProfiler):
         self.disable()
 
 
+def _end() -> None:
+    """Stop a profiler that still runs when Python ends, while there is a Python to stop it in."""
+    active = sys.getprofile()
+    if isinstance(active, Profile):
+        active.disable()
+
+
+atexit.register(_end)
+
+
+def label(code: types.CodeType | str) -> tuple[str, int, str]:
+    """Return the key of a function in ``stats``: file, line and name."""
+    if isinstance(code, str):
+        return ("~", 0, code)
+    return (code.co_filename, code.co_firstlineno, code.co_name)
+
+
 def _sort_keys(sort: Any) -> str:
     keys = sort if isinstance(sort, tuple | list) else (sort,)
     return ",".join(str(getattr(key, "value", key)) for key in keys)
@@ -178,9 +196,16 @@ _SORT_KEYS = (
 )
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with ``-s`` in cProfile's words."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(message.replace("argument -s/--sort:", "option -s:"))
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line; its options are cProfile's."""
-    made = argparse.ArgumentParser(
+    made = _Parser(
         prog="python -m hotspan.cprofile",
         usage="python -m hotspan.cprofile [-o FILE] [-s KEY] (script | -m module | -c code | -) [arguments]",
         description="Run a program and print how often its functions were called and what they cost.",

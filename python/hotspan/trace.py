@@ -232,16 +232,15 @@ class Trace:
         )
 
 
-def function_events(traces: list[Trace]) -> FunctionEventList:
+def function_events(traces: list[Trace], torch_types: bool = False) -> FunctionEventList:
     """The events of several traces, one trace after the other."""
     first, *others = [trace._core for trace in traces]
 
-    def averages(event: bool, shapes: bool, stack_depth: int, overload_name: bool) -> KeyAverages:
-        return first.key_averages(
-            shapes, stack_depth, overload_name, False, False, False, False, event, others
-        )
+    def averages(event: bool, shapes: bool, stack_depth: int, overload: bool, python: bool) -> KeyAverages:
+        return first.key_averages(shapes, stack_depth, overload, False, False, False, python, event, others)
 
-    return FunctionEventList([core.function_events() for core in (first, *others)], averages)
+    events = [core.function_events() for core in (first, *others)]
+    return FunctionEventList(events, averages, traces[0].export_chrome_trace, torch_types)
 
 
 # torch's numbers for the devices whose memory it reports.

@@ -84,30 +84,22 @@ def nested(size: int) -> bytes:
     return trace(span(f"f{i % 50}", i, 2 * size - 2 * i) for i in range(size))
 
 
+def nested_calls(size: int, name: Callable[[int], str], *numbered: str) -> bytes:
+    """Calls of Python functions inside each other, as torch.profiler writes them with stacks."""
+
+    def call(i: int) -> str:
+        args = {"Python parent id": i - 1, **dict.fromkeys(("Python id", *numbered), i)}
+        return span(name(i), i, 2 * size - 2 * i, "python_function", **args)
+
+    return trace(call(i) for i in range(size))
+
+
 def nested_python(size: int) -> bytes:
-    return trace(
-        span(
-            f"x.py({i % 50}): f{i % 7}",
-            i,
-            2 * size - 2 * i,
-            "python_function",
-            **{"Python id": i, "Python parent id": i - 1},
-        )
-        for i in range(size)
-    )
+    return nested_calls(size, lambda i: f"x.py({i % 50}): f{i % 7}")
 
 
 def nested_modules(size: int) -> bytes:
-    return trace(
-        span(
-            f"nn.Module: Block_{i}",
-            i,
-            2 * size - 2 * i,
-            "python_function",
-            **{"Python id": i, "Python parent id": i - 1, "Python module id": i},
-        )
-        for i in range(size)
-    )
+    return nested_calls(size, lambda i: f"nn.Module: Block_{i}", "Python module id")
 
 
 def nested_with_kernels(size: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -105,6 +106,26 @@ print(json.dumps(took))
 """
 
 
+# Dies in one thread while another waits.
+DIES = """
+import os, threading
+
+class Waiter:
+    def waits(self):
+        arrived.release()
+        threading.Event().wait()
+
+arrived = threading.Semaphore(0)
+threading.Thread(target=Waiter().waits, name="the waiter", daemon=True).start()
+arrived.acquire()
+
+def dies(number, text="hello"):
+    os.abort()
+
+dies(3)
+"""
+
+
 def each_python() -> list[object]:
     """A test parameter for each version; those that are not here are skipped by name."""
     parameters: list[object] = []
@@ -128,3 +149,22 @@ def running(program: str, *arguments: str, python: Path | None = None) -> Iterat
     finally:
         process.kill()
         process.communicate()
+
+
+def core_of(python: Path, folder: Path) -> Path:
+    """The core file of the program, where the system writes it into the folder of the program."""
+    script = folder / "program.py"
+    script.write_text(DIES)
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    done = subprocess.run(
+        [str(python), str(script)],
+        cwd=folder,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)),
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode == -6
+    found = list(folder.glob("core*"))
+    if not found:
+        pytest.skip("the system writes no core files here")
+    return found[0]

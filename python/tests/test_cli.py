@@ -244,6 +244,10 @@ def test_help_and_version_are_fine(hotspan_command: Command) -> None:
     for command in ("stats", "info", "export", "completions"):
         assert command in shown.stdout
     assert "Exit" in shown.stdout or "exit" in shown.stdout
+    commands = shown.stdout.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+    purposes = [line[15:] for line in commands if not line.startswith(" " * 15)]
+    assert len(purposes) > 15
+    assert len(set(purposes)) == len(purposes), "each command says what it is for"
     version = hotspan_command("--version")
     assert version.returncode == 0
     assert hotspan.__version__ in version.stdout

@@ -1,4 +1,4 @@
-"""What docs/coming-from.md says instead of line_profiler's and memory_profiler's commands and imports works."""
+"""What docs/coming-from.md says instead of line_profiler's commands and imports works."""
 
 from __future__ import annotations
 
@@ -37,11 +37,9 @@ def run(folder: Path, *arguments: str) -> str:
     return ran.stdout
 
 
-@pytest.mark.parametrize("ours", [*documented("line_profiler"), *documented("memory_profiler")])
+@pytest.mark.parametrize("ours", documented("line_profiler"))
 def test_each_row_works(ours: str, tmp_path: Path) -> None:
-    # Nothing defines `profile` in a program that is only watched from outside.
-    is_plain = ours.startswith("hotspan record")
-    (tmp_path / "script.py").write_text(SCRIPT.removeprefix("@profile\n") if is_plain else SCRIPT)
+    (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "module.py").write_text("def inner():\n    return 1\n")
     if ours.startswith(("from ", "import ")):
         shown = run(tmp_path, "-c", ours + "\n" + SCRIPT)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import REPOSITORY
-from sampled_programs import SHARES, running
+from sampled_programs import SHARES, core_of, running
 
 
 def documented(section: str) -> list[str]:
@@ -33,12 +33,14 @@ def test_each_command_runs(section: str, command: str, tmp_path: Path, hotspan_c
         words = shlex.split(command.replace("PID", str(process.pid)))
         assert words[0] == "hotspan"
         words = [sys.executable if word == "python" else word for word in words[1:]]
-        if "--" in words:
-            words.append("0.6")
+        if "FILE" in words:
+            words[words.index("FILE")] = str(core_of(Path(sys.executable), tmp_path))
+        if sys.executable in words:
+            words.append("60" if "-d" in words or words[0] == "top" else "0.6")
         elif words[0] == "record" and "-d" not in words:
             words += ["-d", "0.6"]
         if words[0] == "top":
-            words += ["--once", "-d", "0.5"]
+            words[1:1] = ["--once", "-d", "0.5"]
         if words[0] == "tree":
             made = hotspan_command(
                 "record", "-d", "0.5", "-o", words[1], "--pid", str(process.pid), cwd=tmp_path

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.profiler import DeviceType
 
 from hotspan.profiler import ProfilerActivity, profile, record_function, schedule
 
@@ -97,6 +98,27 @@ def test_ranges_around_the_kernels_of_triton_own_them(device: Device) -> None:
         x.add(1)
 
 
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        (None, {"kernel", "gpu_memcpy"}),
+        (["GPU_MEMCPY"], {"gpu_memcpy"}),
+        (["CONCURRENT_KERNEL", "CUDA_RUNTIME"], {"kernel"}),
+        ([], set()),
+    ],
+)
+def test_only_the_kinds_of_work_that_were_asked_for(
+    device: Device, kinds: list[str] | None, expected: set[str], tmp_path: Path
+) -> None:
+    activities: Any = BOTH if kinds is None else [ProfilerActivity.CPU, {ProfilerActivity.CUDA: kinds}]
+    with profile(activities=activities) as recording:
+        launch(torch.ones(4))
+        device.library.fake_copy(100, 7)
+    events = exported(recording, tmp_path)
+    assert {event.get("cat") for event in events} & {"kernel", "gpu_memcpy"} == expected
+    assert of(events, "cpu_op")
+
+
 @pytest.mark.usefixtures("device")
 def test_torch_profiler_starts_beside_a_recording_of_a_device() -> None:
     x = torch.ones(4)
@@ -137,7 +159,7 @@ def test_kernels_belong_to_the_operator_that_launched_them(tmp_path: Path) -> No
         assert kernel["args"]["grid"] == [132, 2, 1]
         assert kernel["args"]["block"] == [128, 1, 1]
     # An annotation has a second row, as the device saw it.
-    rows = {row.key: row for row in recording.key_averages() if row.device_type == "CPU"}
+    rows = {row.key: row for row in recording.key_averages() if row.device_type == DeviceType.CPU}
     assert rows["hotspan_test::launch"].self_device_time_total == pytest.approx(10.0)
     assert rows["forward"].device_time_total == pytest.approx(10.0)
     assert rows["aten::add"].device_time_total == 0

@@ -346,6 +346,20 @@ def test_the_launcher_is_killed(tmp_path: Path) -> None:
     assert check_readable(tmp_path).name == "x.hotspan.spool"
 
 
+@pytest.mark.parametrize("milliseconds", [0, 2, 5, 10, 20, 40, 80])
+def test_the_launcher_is_killed_at_the_end(tmp_path: Path, milliseconds: int) -> None:
+    """It reads the files of the processes, writes the recording, then takes them away: one of both is always there."""
+    with started(
+        tmp_path, "child = os.fork()\nif child: say('ready')\nwork(2)\nif child: os.wait(); say('end')"
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "end\n"
+        time.sleep(milliseconds / 1_000)
+        process.kill()
+        process.wait(TIME_LIMIT)
+    assert check_readable(tmp_path).name in ("x.hotspan", "x.hotspan.spool")
+
+
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name
 )

@@ -343,7 +343,12 @@ def test_a_running_program_with_hostile_names(capfdbinary: pytest.CaptureFixture
         assert program.stdout is not None
         assert program.stdout.readline() == b"ready\n"
         try:
-            for words in (["dump", "--locals"], ["dump", "--json"], ["top", "--once", "-d", "0.3"]):
+            for words in (
+                ["dump", "--locals"],
+                ["dump", "--json"],
+                ["dump", "--hotspan-json"],
+                ["top", "--once", "-d", "0.3"],
+            ):
                 command = [*words, "--pid", str(program.pid)]
                 assert run_cli(["hotspan", *command]) == 0, (command, capfdbinary.readouterr())
                 text = capfdbinary.readouterr().out.decode()

@@ -103,4 +103,12 @@ def test_torch_is_recorded_without_the_profiler(tmp_path: Path) -> None:
     program = "import sys, torch; torch.ones(3).add(1); sys.modules['hotspan._agent'].finish()"
     loaded = recorded(tmp_path, program, "--stack")
     loaded -= {"hotspan._agent_children"}  # torch may start processes when it is imported
-    assert ours(loaded) == {*AGENT, "_agent_torch", "_beside_torch", "_core", "_notices", "_stacks"}
+    assert ours(loaded) == {
+        *AGENT,
+        "_agent_torch",
+        "_beside_torch",
+        "_core",
+        "_notices",
+        "_stacks",
+        "_torch_switches",
+    }

@@ -237,11 +237,22 @@ def test_no_operators_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ignored_arguments_warn_once() -> None:
-    with pytest.warns(UserWarning, match="post_processing_timeout_s") as said:
-        profile(activities=CPU, post_processing_timeout_s=1.0)
+    ignored = hotspan.profiler._ExperimentalConfig(performance_events=["cycles"])
+    with pytest.warns(UserWarning, match="performance_events") as said:
+        profile(activities=CPU, experimental_config=ignored)
     assert len(said) == 1
-    profile(activities=CPU, post_processing_timeout_s=1.0)
-    with pytest.raises(ValueError, match="negative"):
+    profile(activities=CPU, experimental_config=ignored)
+
+
+def test_events_are_made_within_the_time_that_is_given(caplog: pytest.LogCaptureFixture) -> None:
+    with profile(activities=CPU, post_processing_timeout_s=60.0) as prof:
+        work()
+    assert "aten::add" in [event.name for event in prof.events()]
+    with profile(activities=CPU, post_processing_timeout_s=0.0) as prof:
+        work()
+    assert len(prof.events()) == 0
+    assert "timed out" in caplog.text
+    with pytest.raises(ValueError, match="non-negative"):
         profile(activities=CPU, post_processing_timeout_s=-1)
 
 

@@ -143,7 +143,7 @@ def test_stacks_from_outside_are_those_of_the_interpreter(python: Path, hotspan_
     with running(STANDING, python=python) as process:
         assert process.stdout is not None
         told = {int(ident): stack for ident, stack in json.loads(process.stdout.readline()).items()}
-        dumped = hotspan_command("dump", "--pid", str(process.pid), "--json")
+        dumped = hotspan_command("dump", "--pid", str(process.pid), "--hotspan-json")
     assert dumped.returncode == 0, dumped.stderr
     found = {
         thread["ident"]: [[frame["name"].rsplit(".", 1)[-1], frame["line"]] for frame in thread["frames"]]

@@ -1,6 +1,6 @@
 """Programs of the libraries people use, each run without hotspan and with it: nothing may differ but the recording.
 
-``make test-real`` runs them alone. Their libraries are in environments of their own (see ``real/environments.py``).
+``make test-real`` runs them alone. Their libraries are in environments of their own (see ``environments.py``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from real.environments import VERSIONS, environment
+from environments import VERSIONS, environment
 from recorded_program import RECORDING, SCRIPT, RecordedProgram, without_numbers
 
 pytest.importorskip("torch")
@@ -28,10 +28,10 @@ PROGRAMS: dict[str, set[str]] = {
 }
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=VERSIONS["real"])
 def python(request: pytest.FixtureRequest) -> Path:
     """Each Python that the libraries are installed for."""
-    path = environment(request.param)
+    path = environment("real", request.param)
     if not path.exists():
         pytest.skip(f"the libraries are not installed for Python {request.param}: run `make test-real`")
     return path

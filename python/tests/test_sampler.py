@@ -46,7 +46,7 @@ def collapsed(path: Path) -> list[tuple[list[str], int]]:
 @pytest.mark.parametrize("python", each_python())
 def test_every_thread_is_found_where_it_stands(python: Path, hotspan_command: Any) -> None:
     with running(STANDING, python=python) as process:
-        told = hotspan_command("dump", "--pid", str(process.pid), "--json", "--locals")
+        told = hotspan_command("dump", "--pid", str(process.pid), "--hotspan-json", "--locals")
         assert told.returncode == 0, told.stderr
         dump = json.loads(told.stdout)
         threads = {thread["name"]: thread for thread in dump["threads"]}
@@ -95,7 +95,7 @@ def test_stacks_equal_those_of_py_spy(python: Path, hotspan_command: Any) -> Non
             pytest.skip(f"py-spy cannot: {theirs.stderr.splitlines()[:1]}")
         if any(thread["os_thread_id"] == 0 for thread in json.loads(theirs.stdout)):
             pytest.skip("py-spy does not know this Python, and reads nonsense")
-        ours = json.loads(hotspan_command("dump", "--pid", str(process.pid), "--json").stdout)
+        ours = json.loads(hotspan_command("dump", "--pid", str(process.pid), "--hotspan-json").stdout)
 
     def stacks(
         threads: list[dict[str, Any]], number: str, file: str

@@ -196,7 +196,8 @@ impl PyAgent {
         on: bool,
     ) -> PyResult<()> {
         self.torch_is_known.store(true, Ordering::Release);
-        let options = Options { shapes, memory, max_bytes: Some(MOST_BYTES), ..Options::default() };
+        let options =
+            Options { shapes, memory, ranges: true, max_bytes: Some(MOST_BYTES), ..Options::default() };
         let started = py.detach(|| TorchSource::session(&torch_root, options));
         let source = Operators::new(started.map_err(|error| from_collect(&error))?);
         source.toggle(on);
@@ -260,8 +261,8 @@ impl PyAgent {
     fn take_back(&self, py: Python<'_>) -> PyResult<()> {
         let (torch, device) = (lock(&self.operators).clone(), lock(&self.device).clone());
         py.detach(|| {
-            // A session that goes on has lent no more than its hooks for memory, and only a new one gets those back.
-            if let Some(torch) = torch.filter(|torch| torch.options.memory || !torch.source.is_recording()) {
+            // A session that goes on has lent its hooks in threads, and only a new one gets those back.
+            if let Some(torch) = torch {
                 torch.source.pause();
                 torch.resume()?;
             }

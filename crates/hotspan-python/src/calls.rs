@@ -35,7 +35,7 @@ impl Flags {
     }
 }
 
-/// Traces calls and adds them up. Dropping it ends it.
+/// Traces calls and adds them up. Dropping it ends it; before Python 3.12 its thread holds it while it is on, as cProfile's.
 #[pyclass(frozen, subclass, name = "CallProfiler", module = "hotspan._core")]
 pub(crate) struct PyCallProfiler {
     tracer: Arc<Tracer>,
@@ -50,6 +50,11 @@ impl PyCallProfiler {
 
 impl Drop for PyCallProfiler {
     fn drop(&mut self) {
+        // SAFETY: a plain question. When Python ends, modules are gone that ending a tracer would ask for; the events that still
+        // come find the tracer, which nobody frees any more.
+        if unsafe { pyo3::ffi::Py_IsInitialized() } == 0 {
+            return;
+        }
         // Python drops its objects with the GIL held, which this needs.
         self.tracer.close();
     }
@@ -62,10 +67,10 @@ fn seconds(time: Duration) -> f64 {
 #[pymethods]
 impl PyCallProfiler {
     #[new]
-    #[pyo3(signature = (timer=None, timeunit=0.0, subcalls=true, builtins=true, *, spans=0))]
+    #[pyo3(signature = (timer=None, timeunit=None, subcalls=true, builtins=true, *, spans=0))]
     fn new(
         timer: Option<&Bound<'_, PyAny>>,
-        timeunit: f64,
+        timeunit: Option<f64>,
         subcalls: bool,
         builtins: bool,
         spans: usize,
@@ -76,25 +81,29 @@ impl PyCallProfiler {
                 return Err(PyTypeError::new_err("the timer must be a function that returns a number"));
             }
             // SAFETY: the GIL is held and the timer is a live object.
-            tracer = unsafe { tracer.with_timer(timer.as_ptr().cast(), timeunit) };
+            tracer = unsafe { tracer.with_timer(timer.as_ptr().cast(), timeunit.unwrap_or(0.0)) };
         }
         Ok(Self { tracer: Arc::new(tracer), flags: Mutex::new(Flags { subcalls, builtins, spans }) })
     }
 
     /// Begin to trace, on all threads.
     #[pyo3(signature = (subcalls=None, builtins=None))]
-    fn enable(&self, subcalls: Option<bool>, builtins: Option<bool>) -> PyResult<()> {
-        if self.tracer.is_running() {
+    fn enable(slf: &Bound<'_, Self>, subcalls: Option<bool>, builtins: Option<bool>) -> PyResult<()> {
+        let profiler = slf.get();
+        if profiler.tracer.is_running() {
             return Ok(());
         }
-        let before = self.flags();
+        let before = profiler.flags();
         let flags = Flags {
             subcalls: subcalls.unwrap_or(before.subcalls),
             builtins: builtins.unwrap_or(before.builtins),
             ..before
         };
-        *self.flags.lock().unwrap_or_else(PoisonError::into_inner) = flags;
-        self.tracer.start(flags.options()).map_err(|error| from_calls(&error))
+        *profiler.flags.lock().unwrap_or_else(PoisonError::into_inner) = flags;
+        profiler.tracer.start(flags.options()).map_err(|error| from_calls(&error))?;
+        // SAFETY: the GIL is held, and the object is this one.
+        unsafe { profiler.tracer.show_as(slf.as_ptr().cast()) };
+        Ok(())
     }
 
     /// Stop tracing. What was added up stays.
@@ -103,12 +112,14 @@ impl PyCallProfiler {
     }
 
     /// Forget what was added up.
-    fn clear(&self) {
-        let was_running = self.tracer.is_running();
-        self.tracer.stop();
-        self.tracer.clear();
-        if was_running {
-            let _ = self.tracer.start(self.flags().options());
+    fn clear(slf: &Bound<'_, Self>) {
+        let profiler = slf.get();
+        let was_running = profiler.tracer.is_running();
+        profiler.tracer.stop();
+        profiler.tracer.clear();
+        if was_running && profiler.tracer.start(profiler.flags().options()).is_ok() {
+            // SAFETY: the GIL is held, and the object is this one.
+            unsafe { profiler.tracer.show_as(slf.as_ptr().cast()) };
         }
     }
 

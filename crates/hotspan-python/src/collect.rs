@@ -100,16 +100,25 @@ impl Drop for PyRecorder {
 impl PyRecorder {
     /// Begins to record on all threads.
     #[staticmethod]
-    #[pyo3(signature = (torch_root, shapes, memory, ranges, overload_names))]
+    #[pyo3(signature = (torch_root, shapes, memory, prepared_inputs, ids, overload_names))]
     fn start(
         py: Python<'_>,
         torch_root: PathBuf,
         shapes: bool,
         memory: bool,
-        ranges: bool,
+        prepared_inputs: bool,
+        ids: bool,
         overload_names: bool,
     ) -> PyResult<Self> {
-        let options = Options { shapes, memory, ranges, overload_names, ..Options::default() };
+        let options = Options {
+            shapes,
+            memory,
+            prepared_inputs,
+            ids,
+            ranges: true,
+            overload_names,
+            ..Options::default()
+        };
         let started = py.detach(|| Session::start(&Shim::load(&torch_root)?, options));
         let session = started.map_err(|error| from_collect(&error))?;
         Ok(Self { session: Mutex::new(Some(session)), device: Mutex::new(None), tracer: Mutex::new(None) })
@@ -127,8 +136,17 @@ impl PyRecorder {
     }
 
     /// Begins to record device work too. What fails here leaves the recording of operators as it is.
-    fn start_device(&self, py: Python<'_>, waits: bool) -> PyResult<()> {
-        let options = cupti::Options { waits, ..cupti::Options::default() };
+    /// `kinds` are those of Kineto's that are wanted; None is all.
+    #[pyo3(signature = (waits, kinds))]
+    fn start_device(&self, py: Python<'_>, waits: bool, kinds: Option<Vec<String>>) -> PyResult<()> {
+        let has = |kind: &str| kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|one| one == kind));
+        let work = cupti::Work {
+            kernels: has("CONCURRENT_KERNEL"),
+            copies: has("GPU_MEMCPY"),
+            fills: has("GPU_MEMSET"),
+        };
+        let waits = waits || (kinds.is_some() && has("CUDA_SYNC"));
+        let options = cupti::Options { waits, work, ..cupti::Options::default() };
         let start = || cupti::Session::start(&cupti::Library::load()?, options);
         let device = py.detach(start).map_err(|error| CollectError::new_err(error.to_string()))?;
         *self.device.lock().unwrap_or_else(PoisonError::into_inner) = Some(device);

@@ -1,6 +1,8 @@
 //! `FunctionEvent`: one event, with torch's attribute names. Times are in microseconds, as torch gives them.
 
 mod arguments;
+mod concrete;
+mod flows;
 mod lookup;
 mod parts;
 
@@ -13,14 +15,16 @@ use hotspan_analyze::averages::{DeviceKind, RecordScope};
 use hotspan_analyze::model::events::Role;
 use hotspan_store::{Ident, SpanId, keys};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::function_events::AllEvents;
 use crate::getters::getters;
+use crate::json::from_python;
+pub(crate) use flows::EventFlows;
 pub(crate) use parts::{PyEventKernel, PyInterval};
 
 /// One event, with torch's attribute names.
-#[pyclass(frozen, name = "FunctionEvent", module = "hotspan._core")]
+#[pyclass(frozen, dict, name = "FunctionEvent", module = "hotspan._core")]
 pub(crate) struct PyFunctionEvent {
     pub(crate) all: Arc<AllEvents>,
     pub(crate) event: FunctionEvent,
@@ -44,8 +48,9 @@ getters! {
         duration_ns: i64 = |event| event.span().map_or(0, |span| event.model().spans().duration(span).0);
         /// Its category, as torch calls it.
         activity_type: &str = |event| event.category();
-        /// The thread of the forward operator of a node of the backward pass, by torch's number; 0 for none.
-        fwd_thread: i64 = |event| event.int(keys::FORWARD_THREAD).unwrap_or(0);
+        /// The thread of the forward operator of a node of the backward pass, numbered like `thread`; 0 for none.
+        fwd_thread: i64 = |event|
+            event.int(keys::FORWARD_THREAD).filter(|&number| number != 0).map_or(0, |number| event.all.flows().thread(number));
         /// autograd's number, which forward operators share with their nodes of the backward pass; -1 for none.
         sequence_nr: i64 = |event| event.int(keys::SEQUENCE_NUMBER).unwrap_or(-1);
         /// The event that called it.
@@ -70,6 +75,28 @@ getters! {
         /// None.
         node_id: i64 = |_| -1;
         external_id: i64 = |event| event.int(keys::EXTERNAL_ID).unwrap_or(0);
+        /// Of device work and calls of its runtime, the number of the operator that they are for; 0 for others.
+        linked_correlation_id: i64 = |event|
+            event.int(keys::CORRELATION).and_then(|_| event.int(keys::EXTERNAL_ID)).unwrap_or(0);
+        /// The number of the flow that begins or ends here; 0 for none.
+        flow_id: i64 = |event| event.flow().map_or(0, |flow| flow.id);
+        /// What kind of flow: 1 from a forward operator to its node, 2 from a launch to device work; 0 for none.
+        flow_type: i64 = |event| event.flow().map_or(0, |flow| flow.kind);
+        /// Whether the flow begins here.
+        flow_start: bool = |event| event.flow().is_some_and(|flow| flow.is_start);
+        /// The number of a call of a Python function; -1 for others.
+        python_id: i64 = |event| event.int(keys::PYTHON_ID).unwrap_or(-1);
+        /// The number of the call that it was called from; -1 for none.
+        python_parent_id: i64 = |event| event.int(keys::PYTHON_PARENT_ID).unwrap_or(-1);
+        /// The number of the module that was called; -1 for none.
+        python_module_id: i64 = |event| event.int(keys::PYTHON_MODULE_ID).unwrap_or(-1);
+        /// The kind of device that was recorded beside the CPU, as torch spells it.
+        use_device: Option<String> = |event| DeviceKind::of(event.model()).map(|kind| kind.title().to_lowercase());
+        cuda_time: f64 = |event| event.device().as_micros();
+        cuda_time_total: f64 = |event| event.device().as_micros();
+        self_cuda_time_total: f64 = |event| event.self_device().as_micros();
+        cuda_memory_usage: i64 = |event| event.used().device.0;
+        self_cuda_memory_usage: i64 = |event| event.own_use().device.0;
         cpu_time_total: f64 = |event| event.cpu().as_micros();
         cpu_time: f64 = |event| event.cpu().as_micros();
         self_cpu_time_total: f64 = |event| event.self_cpu().as_micros();
@@ -86,6 +113,22 @@ getters! {
         device_memory_usage: i64 = |event| event.used().device.0;
         self_cpu_memory_usage: i64 = |event| event.own_use().cpu.0;
         self_device_memory_usage: i64 = |event| event.own_use().device.0;
+    }
+
+    /// Shares belong to tables: torch's own sets these three.
+    #[classattr]
+    fn self_cpu_percent() -> i64 {
+        -1
+    }
+
+    #[classattr]
+    fn total_cpu_percent() -> i64 {
+        -1
+    }
+
+    #[classattr]
+    fn total_device_percent() -> i64 {
+        -1
     }
 
     /// The name, which is also the key of its row in `key_averages()`.
@@ -132,11 +175,7 @@ getters! {
     /// Where it comes from: 0 an operator, 1 a node of the backward pass, 7 a range that a person marked.
     #[getter]
     fn scope(&self) -> u8 {
-        match self.of_span(|events, span| events.scope(self.model(), span)) {
-            RecordScope::Function => 0,
-            RecordScope::Backward => 1,
-            RecordScope::User => 7,
-        }
+        scope_number(self.of_span(|events, span| events.scope(self.model(), span)))
     }
 
     /// The events that it called.
@@ -182,10 +221,12 @@ getters! {
         self.json_object(py, keys::INPUT_TYPES)
     }
 
-    /// The values of its inputs that are no tensors, as the trace writes them.
+    /// The values of its inputs, `None` for tensors and what else has no value here.
     #[getter]
     fn concrete_inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.json_object(py, keys::CONCRETE_INPUTS)
+        let texts = self.json_object(py, keys::CONCRETE_INPUTS)?;
+        let values = texts.try_iter()?.map(|text| concrete::value(&text?)).collect::<PyResult<Vec<_>>>()?;
+        Ok(PyList::new(py, values)?.into_any())
     }
 
     /// Inputs of a range by name.
@@ -200,17 +241,38 @@ getters! {
         self.all_args(py)
     }
 
+    /// Everything that the trace says beside times and names; `None` where that is nothing, as torch has it.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let args = self.all_args(py)?;
+        Ok((!args.is_empty()).then_some(args))
+    }
+
+    /// The same as JSON without braces, as torch has it.
+    #[getter]
+    fn metadata_json<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        let json = from_python(self.all_args(py)?.as_any())?.to_string();
+        Ok(PyString::new(py, json.get(1..json.len() - 1).unwrap_or_default()))
+    }
+
+    /// What torch knows of device work by name, where torch is loaded; deprecated there.
+    #[getter]
+    fn event_metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(builder) = loaded(py, "torch.autograd.profiler_util", "_build_metadata")? else {
+            return Ok(py.None().into_bound(py));
+        };
+        let texts = PyDict::new(py);
+        for (key, value) in self.all_args(py)?.iter() {
+            let is_text = value.is_instance_of::<PyString>();
+            texts.set_item(key, if is_text { value } else { PyString::new(py, &from_python(&value)?.to_string()).into_any() })?;
+        }
+        builder.call1((texts,))
+    }
+
     /// Where it happened: torch's `DeviceType` where torch is loaded, else its name.
     #[getter]
     fn device_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let kind = self.device_kind();
-        let name = if kind == DeviceKind::PrivateUse1 { "PrivateUse1" } else { kind.title() };
-        let modules = py.import("sys")?.getattr("modules")?;
-        let torch = modules.call_method1("get", ("torch.profiler",))?;
-        if !torch.is_none() && torch.hasattr("DeviceType")? {
-            return torch.getattr("DeviceType")?.getattr(name);
-        }
-        Ok(name.into_pyobject(py)?.into_any())
+        device_type(py, self.device_kind())
     }
 
     /// The index of its device; of what happens on the CPU, the number of the process, as in torch.
@@ -242,4 +304,29 @@ getters! {
             self.of_span(|_, span| self.model().merged_children().of_span(span).len())
         )
     }
+}
+
+/// torch's number of a scope.
+pub(crate) fn scope_number(scope: RecordScope) -> u8 {
+    match scope {
+        RecordScope::Function => 0,
+        RecordScope::Backward => 1,
+        RecordScope::User => 7,
+    }
+}
+
+/// A kind of device as torch's `DeviceType` where torch is loaded, else its name.
+pub(crate) fn device_type(py: Python<'_>, kind: DeviceKind) -> PyResult<Bound<'_, PyAny>> {
+    let name = if kind == DeviceKind::PrivateUse1 { "PrivateUse1" } else { kind.title() };
+    match loaded(py, "torch.profiler", "DeviceType")? {
+        Some(kinds) => kinds.getattr(name),
+        None => Ok(name.into_pyobject(py)?.into_any()),
+    }
+}
+
+/// What a module that is loaded has under a name. Nothing is imported for it.
+fn loaded<'py>(py: Python<'py>, module: &str, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    let module = modules.call_method1("get", (module,))?;
+    if module.is_none() { Ok(None) } else { module.getattr_opt(name) }
 }

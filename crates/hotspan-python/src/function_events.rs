@@ -1,17 +1,28 @@
 //! `FunctionEvents`: torch's `events()` as Python sees it, a sequence that makes each event when it is asked for.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hotspan_analyze::{FunctionEvents, Model};
 use pyo3::prelude::*;
 
 use crate::events::position;
-use crate::function_event::PyFunctionEvent;
+use crate::function_event::{EventFlows, PyFunctionEvent};
 
 /// A trace and its events.
 pub(crate) struct AllEvents {
     pub(crate) model: Arc<Model>,
     pub(crate) events: FunctionEvents,
+    flows: OnceLock<EventFlows>,
+}
+
+impl AllEvents {
+    pub(crate) fn new(model: Arc<Model>, events: FunctionEvents) -> Self {
+        Self { model, events, flows: OnceLock::new() }
+    }
+
+    pub(crate) fn flows(&self) -> &EventFlows {
+        self.flows.get_or_init(|| EventFlows::of(&self.model))
+    }
 }
 
 /// All events in order of time: a sequence that makes its items on demand.

@@ -66,6 +66,8 @@ mod _core {
     #[pymodule_export]
     use crate::lines::PyLineRecorder;
     #[pymodule_export]
+    use crate::lines::from_rows::lines_trace;
+    #[pymodule_export]
     use crate::lines::reports::{line_rows, line_text, memory_text, resident_memory};
     #[pymodule_export]
     use crate::native::{PyNativeSampler, sample_stacks};

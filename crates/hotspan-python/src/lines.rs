@@ -1,8 +1,9 @@
 //! `LineRecorder`: the line collector as Python sees it.
 //!
 //! That the interpreter calls the collector is asked for by [`watch`] where there is `sys.monitoring`, by
-//! [`trace_function`] before; [`reports`] shows what was recorded.
+//! [`trace_function`] before; [`reports`] shows what was recorded, [`from_rows`] takes what Python has measured itself.
 
+pub(crate) mod from_rows;
 pub(crate) mod reports;
 mod trace_function;
 mod turn;
@@ -169,6 +170,17 @@ impl PyLineRecorder {
     #[getter]
     fn is_enabled(&self) -> bool {
         self.collector.is_enabled()
+    }
+
+    /// The code objects that run on this thread and are recorded, outermost first, each with its line.
+    fn running_lines(&self, py: Python<'_>) -> Vec<(Py<PyAny>, u32)> {
+        // SAFETY: `py` proves that the GIL is held.
+        let running = unsafe { self.collector.running_lines() };
+        let own = |(code, line): (*mut Object, u32)| {
+            // SAFETY: they are among `codes`, which keeps them alive.
+            (unsafe { Bound::from_borrowed_ptr(py, code.cast()) }.unbind(), line)
+        };
+        running.into_iter().map(own).collect()
     }
 
     /// Forgets what was recorded.

@@ -209,7 +209,7 @@ impl PyTrace {
     /// The events in torch's sense, one by one.
     fn function_events(&self, py: Python<'_>) -> PyFunctionEvents {
         let events = py.detach(|| FunctionEvents::of(&self.model));
-        PyFunctionEvents { all: Arc::new(AllEvents { model: Arc::clone(&self.model), events }) }
+        PyFunctionEvents { all: Arc::new(AllEvents::new(Arc::clone(&self.model), events)) }
     }
 
     /// The span table, with a column for each key of `args`.

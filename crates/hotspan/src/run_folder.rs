@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hotspan_analyze::{PROCESSES_KEY, RUN_KEY};
+use hotspan_formats::most_events;
 use hotspan_store::file::FileError;
 use hotspan_store::{FileMerge, Loss, Metadata, Survey, Trace, TraceBuilder, keys};
 use serde_json::{Value, json};
@@ -75,8 +76,7 @@ impl Recordings {
     }
 
     /// How many events there are in all.
-    #[cfg(feature = "collect")]
-    pub(crate) fn events(&self) -> u64 {
+    fn events(&self) -> u64 {
         self.all.iter().flat_map(|recording| &recording.surveys).map(|survey| survey.events).sum()
     }
 
@@ -104,14 +104,14 @@ impl Recordings {
     #[cfg(feature = "collect")]
     pub(crate) fn write(&self, facts: &Value, output: &mut dyn std::io::Write) -> Result<(), FileError> {
         let mut writer = hotspan_store::file::Writer::create(output)?;
-        let mut builder = self.merge(&mut |builder| writer.append(builder))?;
+        let mut builder = self.merge(None, &mut |builder| writer.append(builder))?;
         builder.metadata.set(RUN_KEY, &facts.to_string());
         writer.finish(&mut builder).map(drop)
     }
 
-    /// All processes as one trace, in memory.
+    /// All processes as one trace, in memory: as much of the latest as it may take.
     pub(crate) fn in_memory(&self) -> Trace {
-        match self.merge(&mut |_| Ok(())) {
+        match self.merge(Some(most_events()), &mut |_| Ok(())) {
             Ok(builder) => builder.finish(),
             Err(error) => {
                 say(&format!("note: {error}"));
@@ -122,6 +122,7 @@ impl Recordings {
 
     fn merge(
         &self,
+        most: Option<u64>,
         move_on: &mut dyn FnMut(&mut TraceBuilder) -> Result<(), FileError>,
     ) -> Result<TraceBuilder, FileError> {
         #[cfg(feature = "collect")]
@@ -131,7 +132,11 @@ impl Recordings {
         // The libraries of the program are on the machine that recorded it.
         #[cfg(not(feature = "collect"))]
         let mut name = |_: &str, _: &str| None;
-        let mut merge = FileMerge::new(self.all.iter().flat_map(|recording| &recording.surveys));
+        let surveys = || self.all.iter().flat_map(|recording| &recording.surveys);
+        let mut merge = FileMerge::new(surveys());
+        if let Some(most) = most.filter(|&most| self.events() > most) {
+            merge.keep_latest(surveys(), most);
+        }
         for Recording { paths, surveys, .. } in &self.all {
             merge.add_segments(surveys, |index| opened(&paths[index]), &mut name, move_on)?;
         }

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Iterator
-from types import FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Iterator
+from types import FunctionType, MethodType
 from typing import Any
 
+from hotspan.lines._scope import ScopingPolicy
 
-def functions_of(thing: Any) -> list[FunctionType]:
-    """Return the Python functions of a callable; none for one written in C."""
-    return list(_functions_of(thing, set()))
+#: A wrapper of ours names the function it stands for, and the recorder it turns on.
+WRAPPED = "__hotspan_wrapped__"
+RECORDER = "__hotspan_recorder__"
+
+
+def functions_of(thing: Any, is_left_out: Callable[[FunctionType], bool] | None = None) -> list[FunctionType]:
+    """Return the Python functions of a callable; none for one written in C. Wrappers may be left out."""
+    found = _functions_of(thing, set())
+    return [
+        getattr(function, WRAPPED, function)
+        for function in found
+        if not (is_left_out and is_left_out(function))
+    ]
+
+
+def is_wrapper_of(recorder: object, function: Any) -> bool:
+    """Whether a function is a wrapper that turns this recorder on."""
+    return isinstance(function, FunctionType) and getattr(function, RECORDER, None) == id(recorder)
 
 
 def _functions_of(thing: Any, seen: set[int]) -> Iterator[FunctionType]:
@@ -19,8 +34,7 @@ def _functions_of(thing: Any, seen: set[int]) -> Iterator[FunctionType]:
         return
     seen.add(id(thing))
     if isinstance(thing, FunctionType):
-        # A wrapper of ours stands for what it wraps.
-        yield getattr(thing, "__hotspan_wrapped__", thing)
+        yield thing
     elif isinstance(thing, MethodType | classmethod | staticmethod):
         yield from _functions_of(thing.__func__, seen)
     elif isinstance(thing, functools.partial | functools.partialmethod | functools.cached_property):
@@ -29,22 +43,38 @@ def _functions_of(thing: Any, seen: set[int]) -> Iterator[FunctionType]:
         for accessor in (thing.fget, thing.fset, thing.fdel):
             yield from _functions_of(accessor, seen)
     elif isinstance(thing, type):
-        for value in list(vars(thing).values()):
-            if not isinstance(value, type) or _is_inside(value, thing):
-                yield from _functions_of(value, seen)
-    elif callable(thing) and hasattr(thing, "__wrapped__"):
-        yield from _functions_of(thing.__wrapped__, seen)
+        yield from _functions_of_class(thing, seen)
+    elif callable(thing):
+        yield from _functions_of_callable(thing, seen)
 
 
-def _is_inside(inner: type, outer: type) -> bool:
-    return inner.__module__ == outer.__module__ and inner.__qualname__.startswith(outer.__qualname__ + ".")
+def _functions_of_class(owner: type, seen: set[int]) -> Iterator[FunctionType]:
+    for value in list(vars(owner).values()):
+        if belongs(owner, value):
+            yield from _functions_of(value, seen)
 
 
-def functions_of_module(module: ModuleType) -> list[FunctionType]:
-    """Return the functions and methods that a module defines itself, in the order of its names."""
-    seen: set[int] = set()
-    found: list[FunctionType] = []
-    for value in list(vars(module).values()):
-        if getattr(value, "__module__", None) == module.__name__ and not isinstance(value, ModuleType):
-            found += _functions_of(inspect.unwrap(value) if inspect.isfunction(value) else value, seen)
-    return found
+def _functions_of_callable(thing: Any, seen: set[int]) -> Iterator[FunctionType]:
+    try:
+        # Not by `getattr`, which objects may answer by doing something.
+        wrapped = object.__getattribute__(thing, "__dict__").get("__wrapped__")
+    except AttributeError:
+        wrapped = None
+    if wrapped is not None:
+        yield from _functions_of(wrapped, seen)
+    else:
+        call = type(thing).__call__
+        if isinstance(call, FunctionType):
+            yield from _functions_of(call, seen)
+
+
+def belongs(owner: type, member: Any) -> bool:
+    """Whether a member of a class was defined there: what `@profile` on the class means."""
+    is_child = ScopingPolicy.CHILDREN.get_filter(owner, "func")
+    if isinstance(member, type):
+        return is_child(member)
+    inner = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+    if isinstance(inner, type):
+        return is_child(inner)
+    found = list(_functions_of(member, set()))
+    return any(is_child(function) for function in found)

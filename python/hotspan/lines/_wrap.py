@@ -1,12 +1,21 @@
-"""Wrappers that record while the wrapped function runs: generators, coroutines, methods and classes too."""
+"""Wrappers that record while the wrapped function runs: generators, coroutines, methods and classes too.
+
+A generator or coroutine is recorded from each resumption to the next suspension. One that is left suspended for good
+leaves nothing switched on.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from types import FunctionType, MethodType
+import warnings
+from collections.abc import Callable, Generator, Mapping
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Protocol
+
+from hotspan.lines._functions import RECORDER, WRAPPED, belongs, functions_of, is_wrapper_of
+
+_CACHE_METHODS = ("cache_info", "cache_clear", "cache_parameters")
 
 
 class Recorder(Protocol):
@@ -22,9 +31,11 @@ class Recorder(Protocol):
 def wrap(recorder: Recorder, thing: Any) -> Any:
     """Return ``thing`` with every Python function in it wrapped; what has none is returned as it is."""
     if isinstance(thing, FunctionType):
-        wrapper = _wrap_function(recorder, thing)
-        wrapper.__hotspan_wrapped__ = thing
-        return wrapper
+        return (
+            thing
+            if is_wrapper_of(recorder, thing)
+            else _marked(recorder, thing, _wrap_function(recorder, thing))
+        )
     if isinstance(thing, classmethod | staticmethod):
         return type(thing)(wrap(recorder, thing.__func__))
     if isinstance(thing, MethodType):
@@ -38,18 +49,50 @@ def wrap(recorder: Recorder, thing: Any) -> Any:
         replaced.attrname = thing.attrname
         return replaced
     if isinstance(thing, property):
-        return type(thing)(
-            wrap(recorder, thing.fget), wrap(recorder, thing.fset), wrap(recorder, thing.fdel), thing.__doc__
-        )
+        return _wrap_property(recorder, thing)
     if isinstance(thing, type):
-        for name, value in list(vars(thing).items()):
-            wrapped = value if isinstance(value, type) else wrap(recorder, value)
-            if wrapped is not value:
-                setattr(thing, name, wrapped)
+        wrap_members(
+            recorder, thing, {name: value for name, value in vars(thing).items() if belongs(thing, value)}
+        )
+        return thing
+    if callable(thing) and functions_of(thing):
+        wrapper = _wrap_function(recorder, thing)
+        for name in _CACHE_METHODS:
+            if hasattr(thing, name):
+                setattr(wrapper, name, getattr(thing, name))
+        return _marked(recorder, functions_of(thing)[0], wrapper)
     return thing
 
 
-def _wrap_function(recorder: Recorder, function: FunctionType) -> Any:
+def wrap_members(recorder: Recorder, namespace: type | ModuleType, members: Mapping[str, Any]) -> None:
+    """Replace members of a class or module by wrappers, and warn about those that cannot be replaced."""
+    kept = {}
+    for name, member in members.items():
+        wrapper = wrap(recorder, member)
+        if wrapper is not member:
+            try:
+                setattr(namespace, name, wrapper)
+            except (AttributeError, TypeError):
+                kept[name] = member
+    if kept:
+        what = f"cannot wrap {len(kept)} attribute(s) of {namespace!r} (`{{attr: value}}`): {kept!r}"
+        warnings.warn(what, stacklevel=3)
+
+
+def _marked(recorder: Recorder, function: Any, wrapper: Any) -> Any:
+    setattr(wrapper, WRAPPED, getattr(function, WRAPPED, function))
+    setattr(wrapper, RECORDER, id(recorder))
+    return wrapper
+
+
+def _wrap_property(recorder: Recorder, given: property) -> property:
+    get, put, delete = (
+        accessor and wrap(recorder, accessor) for accessor in (given.fget, given.fset, given.fdel)
+    )
+    return type(given)(get, put, delete, given.__doc__)
+
+
+def _wrap_function(recorder: Recorder, function: Callable[..., Any]) -> Any:
     if inspect.iscoroutinefunction(function):
         return _wrap_coroutine(recorder, function)
     if inspect.isasyncgenfunction(function):
@@ -68,14 +111,49 @@ def _wrap_function(recorder: Recorder, function: FunctionType) -> Any:
     return wrapper
 
 
+def _steps(recorder: Recorder, inner: Any) -> Generator[Any, Any, Any]:
+    """Run a generator, or what awaits a coroutine, and record while it runs."""
+    step, value = inner.send, None
+    try:
+        while True:
+            recorder.enable_by_count()
+            try:
+                item = step(value)
+            except StopIteration as end:
+                return end.value
+            finally:
+                recorder.disable_by_count()
+            try:
+                step, value = inner.send, (yield item)
+            except GeneratorExit:
+                recorder.enable_by_count()
+                try:
+                    inner.close()
+                finally:
+                    recorder.disable_by_count()
+                raise
+            except BaseException as error:
+                step, value = inner.throw, error
+    finally:
+        # An exception that leaves keeps this frame, which must not keep the exception in turn.
+        del inner, step, value
+
+
+class _Stepped:
+    """Awaits something step by step."""
+
+    def __init__(self, recorder: Recorder, awaited: Any) -> None:
+        self._recorder = recorder
+        self._awaited = awaited
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return _steps(self._recorder, self._awaited.__await__())
+
+
 def _wrap_coroutine(recorder: Recorder, function: Callable[..., Any]) -> Any:
     @functools.wraps(function)
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        recorder.enable_by_count()
-        try:
-            return await function(*args, **kwargs)
-        finally:
-            recorder.disable_by_count()
+        return await _Stepped(recorder, function(*args, **kwargs))
 
     return wrapper
 
@@ -83,11 +161,7 @@ def _wrap_coroutine(recorder: Recorder, function: Callable[..., Any]) -> Any:
 def _wrap_generator(recorder: Recorder, function: Callable[..., Any]) -> Any:
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        recorder.enable_by_count()
-        try:
-            return (yield from function(*args, **kwargs))
-        finally:
-            recorder.disable_by_count()
+        return (yield from _steps(recorder, function(*args, **kwargs)))
 
     return wrapper
 
@@ -96,24 +170,22 @@ def _wrap_async_generator(recorder: Recorder, function: Callable[..., Any]) -> A
     @functools.wraps(function)
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         generator = function(*args, **kwargs)
-        sent: Any = None
-        thrown: BaseException | None = None
-        recorder.enable_by_count()
+        step: Any = generator.asend
+        value: Any = None
         try:
             while True:
                 try:
-                    item = await (generator.asend(sent) if thrown is None else generator.athrow(thrown))
+                    item = await _Stepped(recorder, step(value))
                 except StopAsyncIteration:
                     return
-                sent, thrown = None, None
                 try:
-                    sent = yield item
+                    step, value = generator.asend, (yield item)
                 except GeneratorExit:
-                    await generator.aclose()
+                    await _Stepped(recorder, generator.aclose())
                     raise
                 except BaseException as error:
-                    thrown = error
+                    step, value = generator.athrow, error
         finally:
-            recorder.disable_by_count()
+            del generator, step, value
 
     return wrapper

@@ -1,4 +1,4 @@
-"""``MemoryProfiler``: memory_profiler's ``LineProfiler``, recorded in Rust."""
+"""``MemoryProfiler``: memory_profiler's ``LineProfiler``, recorded in Rust where resident memory is measured."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import inspect
 import os
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import IO, Any
@@ -15,6 +16,8 @@ from hotspan._code import code_name, line_range
 from hotspan.lines._functions import functions_of
 from hotspan.lines._profiler import generated_sources, write
 from hotspan.lines._wrap import wrap
+from hotspan.memory._readings import MEBIBYTE, RESIDENT, choose_backend
+from hotspan.memory._traced import TracedLines
 from hotspan.trace import Trace
 
 
@@ -26,39 +29,63 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
             yield from _with_inner(constant)
 
 
+class CodeMap(dict[CodeType, dict[int, tuple[float, float, int]]]):
+    """What was measured: for each code object its lines, with increment and memory in MiB and how often they ran."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Code of two files may be equal, and is not the same.
+        self._files: list[tuple[str, range, dict[int, tuple[float, float, int]]]] = []
+
+    def items(self) -> Any:
+        """Yield the file and the lines of each function that was decorated, inner ones among their lines."""
+        for file, lines, measured in self._files:
+            if measured:
+                yield file, ((line, measured.get(line)) for line in lines)
+
+
 class MemoryProfiler:
-    """How the process grows on the lines of chosen functions."""
+    """How the process grows on the lines of chosen functions.
+
+    ``backend`` is one of memory_profiler's, ``include_children`` adds the memory of children, and a line after which
+    the process has more than ``max_mem`` MiB is where the debugger begins.
+    """
 
     def __init__(self, **options: Any) -> None:
         unknown = set(options) - {"backend", "include_children", "max_mem"}
         if unknown:
             raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
-        if options.get("backend", "psutil") not in ("psutil", "posix"):
-            raise ValueError(f"hotspan measures resident memory; there is no backend {options['backend']!r}")
-        self._recorder = _core.LineRecorder(True)
-        self._codes: set[CodeType] = set()
+        self.backend = choose_backend(options.get("backend"))
+        self.max_mem: float | None = options.get("max_mem")
+        include_children = bool(options.get("include_children", False))
+        self._recorder: _core.LineRecorder | TracedLines
+        if self.backend in RESIDENT and not include_children and self.max_mem is None:
+            self._recorder = _core.LineRecorder(True)
+        else:
+            self._recorder = TracedLines(self.backend, include_children, self.max_mem)
+        # By identity: code of two files may be equal.
+        self._codes: dict[int, list[CodeType]] = {}
 
-    def add_function(self, function: Any) -> None:
+    def add_function(self, func: Any) -> None:
         """Watch a function."""
-        for found in functions_of(function):
+        for found in functions_of(func):
             code = found.__code__
-            if code not in self._codes:
-                self._codes.add(code)
-                codes = list(_with_inner(code))
+            if id(code) not in self._codes:
+                codes = self._codes[id(code)] = list(_with_inner(code))
                 first = code.co_firstlineno
                 last = max(line_range(inner)[1] for inner in codes)
                 self._recorder.add(codes, code_name(code), code.co_filename, first, last, [])
 
-    def __call__(self, function: Any = None, precision: int = 1) -> Any:
+    def __call__(self, func: Any = None, precision: int = 1) -> Any:
         del precision
-        if function is None:
+        if func is None:
             return self.__call__
-        return self.wrap_function(function)
+        return self.wrap_function(func)
 
-    def wrap_function(self, function: Any) -> Any:
+    def wrap_function(self, func: Any) -> Any:
         """Watch a function and return it so that it records whenever it is called."""
-        self.add_function(function)
-        return wrap(self._recorder, function)
+        self.add_function(func)
+        return wrap(self._recorder, func)
 
     def enable_by_count(self) -> None:
         """Record until :meth:`disable_by_count` was called as often."""
@@ -84,11 +111,30 @@ class MemoryProfiler:
         self._recorder.disable_by_count()
         self._recorder.rest()
 
-    def runctx(self, command: str, globals: dict[str, Any], locals: dict[str, Any]) -> MemoryProfiler:  # noqa: A002
+    def runctx(self, cmd: str, globals: dict[str, Any], locals: dict[str, Any]) -> MemoryProfiler:  # noqa: A002
         """Execute code while recording."""
         with self:
-            exec(command, globals, locals)
+            exec(cmd, globals, locals)
         return self
+
+    @property
+    def code_map(self) -> CodeMap:
+        """What was measured so far, by code object and line."""
+        measured: dict[tuple[str, int, str], dict[int, tuple[float, float, int]]] = {}
+        for file, first, name, lines in _core.line_rows(self._recorder.snapshot()):
+            measured[file, first, name] = {
+                line: (increment / MEBIBYTE, memory / MEBIBYTE, hits)
+                for line, hits, _, memory, increment in lines
+                if hits
+            }
+        found = CodeMap()
+        for codes in self._codes.values():
+            code = codes[0]
+            of_code = measured.get((code.co_filename, code.co_firstlineno, code_name(code)), {})
+            found.update(dict.fromkeys(codes, of_code))
+            last = max(line_range(inner)[1] for inner in codes)
+            found._files.append((code.co_filename, range(code.co_firstlineno, last + 1), of_code))
+        return found
 
     def trace(self) -> Trace:
         """Return what was recorded as a :class:`hotspan.Trace`."""
@@ -116,9 +162,12 @@ def profile(
     backend: str = "psutil",
 ) -> Any:
     """Print a function's memory by line after each call; a decorator, with or without arguments."""
+    if choose_backend(backend) == "tracemalloc" and not tracemalloc.is_tracing():
+        tracemalloc.start()
     if func is None:
         return functools.partial(profile, stream=stream, precision=precision, backend=backend)
-    if _started_by_command is not None:
+    # Who says where the table goes, or what is measured, gets a table of its own.
+    if _started_by_command is not None and stream is None and backend == "psutil":
         return _started_by_command(func)
     if inspect.iscoroutinefunction(func):
 
@@ -141,10 +190,10 @@ def profile(
     return wrapper
 
 
-_started_by_command: MemoryProfiler | None = None
+_started_by_command: Callable[..., Any] | None = None
 
 
-def use(profiler: MemoryProfiler) -> None:
+def use(profiler: Callable[..., Any]) -> None:
     """Let the decorator feed a profiler that someone else prints."""
     global _started_by_command
     _started_by_command = profiler

@@ -7,12 +7,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from hotspan import _core
-
-_MEBIBYTE = float(1 << 20)
+from hotspan.memory._readings import children_of, choose_backend, memory_of
 
 
 class MemoryReading(NamedTuple):
@@ -22,54 +19,55 @@ class MemoryReading(NamedTuple):
     unix_time: float
 
 
-def _resident(pid: int) -> float | None:
-    """Resident memory of a process in MiB; None when it is gone."""
-    if pid == os.getpid():
-        return _core.resident_memory() / _MEBIBYTE
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE") / _MEBIBYTE or None
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            direct = [int(child) for child in task.read_text().split()]
-        except OSError:
-            continue
-        for child in direct:
-            found += [child, *_children(child)]
-    return found
-
-
 class _Sampler:
     """Samples until told to stop, a limit is reached or the process has ended."""
 
-    def __init__(self, pid: int, interval: float, timestamps: bool, max_usage: bool, children: bool) -> None:
-        self.pid, self.interval = pid, interval
-        self.timestamps, self.max_usage, self.children = timestamps, max_usage, children
-        self.samples: list[MemoryReading] = []
+    def __init__(
+        self,
+        pid: int,
+        interval: float,
+        timestamps: bool,
+        max_usage: bool,
+        include_children: bool,
+        backend: str,
+        apart: bool = False,
+        stream: Any = None,
+    ) -> None:
+        self.pid, self.interval, self.backend = pid, interval, backend
+        self.timestamps, self.max_usage, self.include_children = timestamps, max_usage, include_children
+        self.apart, self.stream = apart, stream
+        self.samples: list[Any] = []
 
     def sample(self) -> bool:
         """Take one; False when the process is gone."""
-        memory = _resident(self.pid)
+        memory = memory_of(self.pid, self.backend, self.include_children)
         if memory is None:
             return False
-        if self.children:
-            memory += sum(_resident(child) or 0.0 for child in _children(self.pid))
         reading = MemoryReading(memory, time.time())
-        if self.max_usage and self.samples:
-            self.samples = [max(self.samples[0], reading)]
+        if self.stream is not None:
+            self.stream.write(f"MEM {memory:.6f} {reading.unix_time:.4f}\n")
+            for pid, child in self._children():
+                self.stream.write(f"CHLD {pid} {child:.6f} {time.time():.4f}\n")
+        elif self.max_usage:
+            self.samples = [max([*self.samples, reading])]
         else:
-            self.samples.append(reading)
+            self.samples.append([reading, *self._children()] if self.apart else reading)
         return True
+
+    def _children(self) -> list[tuple[int, float]]:
+        if not self.apart:
+            return []
+        found = [(child, memory_of(child, self.backend)) for child in children_of(self.pid)]
+        return [(child, memory) for child, memory in found if memory is not None]
+
+    def _shown(self, sample: Any) -> Any:
+        if isinstance(sample, list):
+            return [self._shown(sample[0]), *(memory for _, memory in sample[1:])]
+        return sample if self.timestamps else sample.memory_mib
 
     def result(self) -> Any:
         """What was sampled, in the form asked for."""
-        shown: list[Any] = self.samples if self.timestamps else [memory for memory, _ in self.samples]
+        shown = [self._shown(sample) for sample in self.samples]
         if self.max_usage:
             return shown[0] if shown else 0.0
         return shown
@@ -91,23 +89,32 @@ def memory_usage(
     """Return memory in MiB over time, with memory_profiler's arguments; ``interval`` and ``timeout`` are seconds.
 
     ``proc`` is a pid (-1 is this process), a running ``subprocess.Popen``, or ``(function, args, kwargs)``: the
-    function is then called, and this process sampled meanwhile. ``backend`` is accepted; resident memory is what is
-    measured.
+    function is then called once, and this process sampled meanwhile. ``include_children`` adds the memory of children,
+    ``multiprocess`` lists it apart. ``stream`` gets lines of mprof's form instead.
     """
-    del backend
-    if callable(proc) or (isinstance(proc, tuple) and proc and callable(proc[0])):
-        parts: tuple[Any, ...] = proc if isinstance(proc, tuple) else (proc,)
-        sampler = _Sampler(os.getpid(), interval, timestamps, max_usage, include_children or multiprocess)
-        called = [*parts, (), {}][:3] if len(parts) == 1 else [*parts, {}][:3]
-        value = _sample_call(sampler, *called)
+    backend = choose_backend(backend)
+    if callable(proc) or (isinstance(proc, tuple | list) and proc and callable(proc[0])):
+        parts: tuple[Any, ...] = tuple(proc) if isinstance(proc, tuple | list) else (proc,)
+        if len(parts) > 3:
+            raise ValueError("a call is (function, args, kwargs)")
+        children = include_children or multiprocess
+        sampler = _Sampler(os.getpid(), interval, timestamps, max_usage, children, backend)
+        value = _sample_call(sampler, *parts, *((), {})[len(parts) - 1 :])
         result = sampler.result()
         return (result, value) if retval else result
     pid = proc.pid if isinstance(proc, subprocess.Popen) else int(proc)
     sampler = _Sampler(
-        os.getpid() if pid == -1 else pid, interval, timestamps, max_usage, include_children or multiprocess
+        os.getpid() if pid == -1 else pid,
+        interval,
+        timestamps,
+        max_usage,
+        include_children,
+        backend,
+        apart=multiprocess and not max_usage,
+        stream=stream,
     )
     # Without a limit, this process or one that is not ours to wait for is sampled once.
-    limit = max_iterations or (int(timeout / interval) if timeout else None)
+    limit = max_iterations or (max(1, round(timeout / interval)) if timeout else None)
     if limit is None and not isinstance(proc, subprocess.Popen):
         limit = 1
     while limit is None or limit > 0:
@@ -115,9 +122,6 @@ def memory_usage(
             break
         if not sampler.sample():
             break
-        if stream is not None:
-            memory, now = sampler.samples[-1]
-            stream.write(f"MEM {memory:.6f} {now:.4f}\n")
         limit = None if limit is None else limit - 1
         if limit is None or limit > 0:
             time.sleep(interval)

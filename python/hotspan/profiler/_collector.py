@@ -12,20 +12,25 @@ import os
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch.profiler import ProfilerActivity
 
-from hotspan import _core, _devices
+from hotspan import _core, _devices, _torch_switches
 from hotspan._beside_torch import BesideTorchProfiler
 from hotspan._core import CollectError
 from hotspan._notices import say_once
 from hotspan._stacks import file_prefixes, module_call_code
-from hotspan.profiler import _device, _under_run
+from hotspan.profiler import _device, _rpc, _under_run
+from hotspan.profiler._garbage import GarbageCollections
+from hotspan.profiler._kineto import KinetoCollector
 from hotspan.profiler._modules import ModuleCalls
 from hotspan.profiler._request import Request, device_of
 from hotspan.profiler._tensors import TensorMarks
+
+# What this recording is called where torch's switches are kept.
+_RECORDING = "profile"
 
 
 class Collector(Protocol):
@@ -49,6 +54,15 @@ class Collector(Protocol):
     def look(self) -> None:
         """See what the program's tensors are now: a step of its loop has ended."""
 
+    @property
+    def results(self) -> Any:
+        """What torch.profiler recorded, where that did; None otherwise."""
+
+
+class _Hook(Protocol):
+    def remove(self) -> None:
+        """Listen no longer."""
+
 
 class NativeCollector:
     """hotspan's own collector."""
@@ -56,10 +70,10 @@ class NativeCollector:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._recorder: _core.Recorder | None = None
-        self._modules: ModuleCalls | None = None
         self._tensors: TensorMarks | None = None
         self._has_device = False
-        self._beside: BesideTorchProfiler | None = None
+        # What listens to the program meanwhile.
+        self._hooks: list[_Hook] = []
         self._prefixes: list[str] = []
 
     def prepare(self) -> None:
@@ -73,25 +87,34 @@ class NativeCollector:
         request, has_device = self._request, _device.is_wanted(self._request)
         _under_run.lend()
         try:
-            self._recorder = _core.Recorder.start(
-                torch_folder(), request.shapes, request.memory, has_device, request.overload_names
+            recorder = _core.Recorder.start(
+                torch_folder(),
+                request.shapes,
+                request.memory,
+                request.shapes and not _rpc.is_running(),
+                request.ids,
+                request.overload_names,
             )
         except CollectError:
             _under_run.take_back(None)
             raise
-        _tell_torch(True)
+        self._recorder = recorder
+        _torch_switches.switch_on(torch, _RECORDING)
+        self._hooks = [_make_room(recorder, request.memory)]
         if has_device:
-            self._has_device = _device.start(self._recorder, request)
+            self._has_device = _device.start(recorder, request)
         if not request.operators:
-            self._recorder.toggle(False)
+            recorder.toggle(False)
+        if request.shapes:
+            self._hooks.append(_rpc.BeforeRpc(recorder.release_memory))
         if request.modules:
-            self._modules = ModuleCalls(self._recorder)
+            self._hooks.append(ModuleCalls(recorder))
+        if request.garbage:
+            self._hooks.append(GarbageCollections(recorder))
         if request.memory:
             self._tensors = TensorMarks(_core.clock_now)
-        if request.memory or has_device:
-            self._beside = _make_room(self._recorder, request.memory)
         if request.stack:
-            self._trace_calls(self._recorder)
+            self._trace_calls(recorder)
 
     def stop(self, metadata: dict[str, str]) -> _core.Trace:
         """End, and return what was recorded."""
@@ -102,7 +125,11 @@ class NativeCollector:
         recorder = self._end()
         if recorder is None:
             raise CollectError("nothing is being recorded")
-        trace = recorder.stop(list(metadata.items()), marks, self._prefixes)
+        try:
+            trace = recorder.stop(list(metadata.items()), marks, self._prefixes)
+        finally:
+            # Not before: until then the hooks say that a profiler records.
+            _torch_switches.switch_off(torch, _RECORDING)
         _under_run.take_back(trace)
         return trace
 
@@ -111,7 +138,13 @@ class NativeCollector:
         recorder = self._end()
         if recorder is not None:
             recorder.discard()
+            _torch_switches.switch_off(torch, _RECORDING)
             _under_run.take_back(None)
+
+    def __del__(self) -> None:
+        # Of a profile that was dropped without being stopped, the hooks would live on, and the recording with them.
+        if getattr(self, "_recorder", None) is not None:
+            self.discard()
 
     def toggle(self, record: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pause or resume the recording of operators, of device work, or of both."""
@@ -125,6 +158,11 @@ class NativeCollector:
         if self._tensors is not None:
             self._tensors.look()
 
+    @property
+    def results(self) -> None:
+        """Nothing of torch's."""
+        return None
+
     def _trace_calls(self, recorder: _core.Recorder) -> None:
         # Before, so that what it takes is not traced.
         self._prefixes = file_prefixes()
@@ -135,35 +173,25 @@ class NativeCollector:
             raise
 
     def _end(self) -> _core.Recorder | None:
-        if self._modules is not None:
-            self._modules.remove()
-            self._modules = None
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
         if self._tensors is not None:
             self._tensors.remove()
             self._tensors = None
-        if self._beside is not None:
-            self._beside.remove()
-            self._beside = None
         recorder, self._recorder = self._recorder, None
-        if recorder is not None:
-            _tell_torch(False)
         return recorder
 
 
 def _make_room(recorder: _core.Recorder, memory: bool) -> BesideTorchProfiler:
-    """Let torch.profiler start, at the cost of what needs hooks in threads: memory and Triton's ranges."""
+    """Let torch.profiler start, at the cost of what needs hooks in threads: memory and ranges for profilers only."""
 
     def release() -> None:
         if memory:
             say_once("torch.profiler starts: hotspan goes on without memory")
         recorder.release_memory()
 
-    return BesideTorchProfiler(before=release, after=lambda: None)
-
-
-def _tell_torch(recording: bool) -> None:
-    """Compiled functions mark their regions only while torch says that a profiler runs."""
-    torch.autograd.profiler._is_profiler_enabled = recording
+    return BesideTorchProfiler(before=release, after=lambda: _torch_switches.switch_on(torch, _RECORDING))
 
 
 def torch_folder() -> str:
@@ -173,8 +201,6 @@ def torch_folder() -> str:
 
 def choose(request: Request) -> Collector:
     """Return the collector for a request, ready to start."""
-    from hotspan.profiler._kineto import KinetoCollector
-
     forced = os.environ.get("HOTSPAN_COLLECTOR", "")
     if forced not in ("", "native", "kineto"):
         raise CollectError(f"HOTSPAN_COLLECTOR={forced}: the collectors are 'native' and 'kineto'")
@@ -216,7 +242,7 @@ def refuse_if_recording() -> None:
     if _recording is not None and _recording() is not None and _process == os.getpid():
         raise CollectError("hotspan is already recording in this process. hint: stop that profile first")
     _under_run.end_steps()
-    if torch.autograd._profiler_enabled():
+    if _torch_switches.torch_profiler_is_enabled(torch):
         raise CollectError(
             "torch.profiler is already recording in this process. "
             "hint: stop it before starting hotspan, or use one of the two"

@@ -13,7 +13,7 @@ from hotspan.profiler._request import Request, device_of
 
 def is_wanted(request: Request) -> bool:
     """Whether CUDA devices are asked for and there are any."""
-    return device_of(request.activities) == "CUDA"
+    return device_of(request.activities) == "CUDA" and request.device_kinds != []
 
 
 def is_recordable() -> bool:
@@ -30,7 +30,8 @@ def is_recordable() -> bool:
 def start(recorder: _core.Recorder, request: Request) -> bool:
     """Begin to record device work; say why when that cannot be. Operators are recorded in any case."""
     try:
-        recorder.start_device(is_set(request.experimental_config, "enable_cuda_sync_events"))
+        waits = is_set(request.experimental_config, "enable_cuda_sync_events")
+        recorder.start_device(waits, request.device_kinds)
     except CollectError as error:
         say_once(f"device work is not recorded, only the CPU: {error}")
         return False

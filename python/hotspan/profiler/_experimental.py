@@ -14,10 +14,7 @@ KINETO_ONLY = (
     "profiler_metrics",
     "profiler_measure_per_kernel",
     "performance_events",
-    "adjust_profiler_step",
     "disable_external_correlation",
-    "record_python_gc_info",
-    "expose_kineto_event_metadata",
     "custom_profiler_config",
     "adjust_timestamps",
 )
@@ -50,10 +47,19 @@ def is_set(config: Any, setting: str) -> bool:
 
 def with_call_stacks(config: Any) -> Any:
     """The same settings, and stacks of operators: torch leaves those out otherwise."""
-    changed = _ExperimentalConfig(verbose=True)
-    position = _position("verbose")
+    return _changed(config, "verbose", True)
+
+
+def without(config: Any, setting: str) -> Any:
+    """The same settings but for one switch."""
+    return _changed(config, setting, False)
+
+
+def _changed(config: Any, setting: str, value: bool) -> Any:
+    changed = _ExperimentalConfig(**{setting: value})
+    position = _position(setting)
     if config is not None and position is not None:
         state = list(config.__getstate__())
-        state[position] = True
+        state[position] = value
         changed.__setstate__(tuple(state))
     return changed

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import torch.autograd.profiler
 import torch.profiler.profiler
 from torch.profiler import ProfilerActivity
 
@@ -16,6 +18,21 @@ from hotspan._core import CollectError
 from hotspan.profiler._experimental import with_call_stacks
 from hotspan.profiler._request import Request
 from hotspan.profiler._tensors import TensorMarks
+
+# Torch's own, as they were before a program put hotspan's profiles under their names.
+_PROFILE = torch.profiler.profiler.profile
+_OLDER_PROFILE = torch.autograd.profiler.profile
+
+
+@contextlib.contextmanager
+def _torchs_own_names() -> Iterator[None]:
+    """Torch's profile finds the one of the older interface, which records, by its name."""
+    present = torch.autograd.profiler.profile
+    torch.autograd.profiler.profile = _OLDER_PROFILE
+    try:
+        yield
+    finally:
+        torch.autograd.profiler.profile = present
 
 
 class KinetoCollector:
@@ -26,6 +43,8 @@ class KinetoCollector:
         self._profile: Any = None
         self._is_running = False
         self._tensors: TensorMarks | None = None
+        #: What torch.profiler recorded, for torch's own tools.
+        self.results: Any = None
 
     def prepare(self) -> None:
         """Let torch set up what it needs; CUPTI takes its time."""
@@ -34,8 +53,7 @@ class KinetoCollector:
         request = self._request
         # Torch tells where operators were called from, and which modules ran, only to those who ask for everything.
         stack = request.stack or request.modules
-        # Not torch.profiler.profile: that name may stand for hotspan's own.
-        self._profile = torch.profiler.profiler.profile(
+        self._profile = _PROFILE(
             activities=request.given_activities,
             record_shapes=request.shapes,
             profile_memory=request.memory,
@@ -45,7 +63,8 @@ class KinetoCollector:
             if stack
             else request.experimental_config,
         )
-        self._profile.prepare_trace()
+        with _torchs_own_names():
+            self._profile.prepare_trace()
 
     def start(self) -> None:
         """Begin to record."""
@@ -64,6 +83,7 @@ class KinetoCollector:
         with tempfile.TemporaryDirectory(prefix="hotspan-") as folder:
             path = Path(folder) / "recording.pt.trace.json"
             self._profile.export_chrome_trace(str(path))
+            self.results = self._profile.profiler.kineto_results
             self._profile = None
             return _core.open_recording(str(path), marks).with_metadata(list(metadata.items()))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable
@@ -12,15 +13,20 @@ from types import TracebackType
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerAction, ProfilerActivity, record_function
+import torch.profiler.profiler
+from torch.autograd.profiler import KinetoStepTracker
+from torch.profiler import ExecutionTraceObserver, ProfilerAction, ProfilerActivity, record_function
 
+from hotspan._core import HotspanError
 from hotspan._notices import warn_once
 from hotspan.profiler import _collector
-from hotspan.profiler._experimental import KINETO_ONLY, is_set
+from hotspan.profiler._experimental import KINETO_ONLY, is_set, without
 from hotspan.profiler._request import (
     Activity,
     Request,
+    activity_configs,
     parse_activities,
+    use_device,
     warn_about_missing_devices,
 )
 from hotspan.profiler._results import Results
@@ -29,8 +35,14 @@ from hotspan.profiler._schedule import Schedule, always
 _RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
-class profile(Results):  # noqa: N801 (torch's name)
+# Who counts steps for Kineto's daemon.
+_STEPPER = "ProfilerStep"
+
+
+class profile(Results, torch.profiler.profiler.profile):  # type: ignore[misc]  # noqa: N801 (torch's name)
     """Records torch operators while the program runs; the arguments are those of ``torch.profiler.profile``.
+
+    It is one, too, for programs that ask: ``isinstance(prof, torch.profiler.profile)``. Nothing of torch's is used.
 
     ``activities`` names what to record (all that the machine has by default), ``schedule`` and ``on_trace_ready``
     divide a loop into recorded windows, ``record_shapes``, ``profile_memory``, ``with_stack``, ``with_flops`` and
@@ -55,17 +67,26 @@ class profile(Results):  # noqa: N801 (torch's name)
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
     ) -> None:
-        super().__init__()
+        Results.__init__(self)
         given = None if activities is None else tuple(activities)
         parsed, operators = parse_activities(given)
         if use_cuda and ProfilerActivity.CUDA not in parsed:
             parsed |= {ProfilerActivity.CUDA}
             given = None if given is None else (*given, ProfilerActivity.CUDA)
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
-            raise ValueError(f"post_processing_timeout_s={post_processing_timeout_s}: must not be negative")
+            raise ValueError("post_processing_timeout_s must be non-negative")
         warn_about_missing_devices(given, parsed)
-        _warn_about_ignored(experimental_config, post_processing_timeout_s)
-        self._accumulates = acc_events
+        _warn_about_ignored(experimental_config)
+        if is_set(experimental_config, "trace_only") and with_stack:
+            warnings.warn("trace_only=True is ignored: stacks are asked for", stacklevel=2)
+            experimental_config = without(experimental_config, "trace_only")
+        execution_trace_observer = (
+            execution_trace_observer or ExecutionTraceObserver.build_execution_trace_obs_from_env()
+        )
+        self._accumulates = self.acc_events = acc_events
+        self._timeout = self.post_processing_timeout_s = post_processing_timeout_s
+        self._trace_only = is_set(experimental_config, "trace_only")
+        self.experimental_config = experimental_config
         self._request = Request(
             activities=parsed,
             given_activities=given,
@@ -75,10 +96,15 @@ class profile(Results):  # noqa: N801 (torch's name)
             flops=with_flops,
             modules=with_modules,
             operators=operators,
+            ids=execution_trace_observer is not None,
             experimental_config=experimental_config,
         )
         self.activities = set(parsed)
-        self.record_shapes = self._request.shapes
+        self.activity_configs = activity_configs(given)
+        self.use_device = use_device(parsed)
+        self.has_cudagraphs = False
+        self.mem_tl = None
+        self.record_shapes = record_shapes
         self.profile_memory = profile_memory
         self.with_stack = with_stack
         self.with_flops = with_flops
@@ -91,12 +117,15 @@ class profile(Results):  # noqa: N801 (torch's name)
         self.step_num = 0
         self.current_action = self._scheduled(0)
         self.preset_metadata: dict[str, str] = {}
+        #: The older interface to the same results, from the first preparation on.
+        self.profiler: Any = None
         self._trace_id: str | None = None
         self._step_range: record_function | None = None
         self._collector: _collector.Collector | None = None
         self._is_recording = False
         # A handler that fails ends the profile: what it would do with the next window is anybody's guess.
         self._has_failed = False
+        KinetoStepTracker.init_step_count(_STEPPER)
 
     def __enter__(self) -> profile:
         self.start()
@@ -109,6 +138,7 @@ class profile(Results):  # noqa: N801 (torch's name)
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
+        KinetoStepTracker.erase_step_count(_STEPPER)
         if self.execution_trace_observer is not None:
             self.execution_trace_observer.cleanup()
 
@@ -132,6 +162,8 @@ class profile(Results):  # noqa: N801 (torch's name)
         if self._has_failed:
             return
         self._go(before, scheduled)
+        if os.environ.get("KINETO_USE_DAEMON"):
+            KinetoStepTracker.increment_step(_STEPPER)
         self._open_step()
 
     def stop(self) -> None:
@@ -145,7 +177,13 @@ class profile(Results):  # noqa: N801 (torch's name)
         if self._collector is None:
             # Before anything is set up: Kineto would drop what torch.profiler records.
             _collector.refuse_if_recording()
+            begun = time.perf_counter_ns()
             self._collector = _collector.choose(self._request)
+            self._statistics.profiler_prepare_call_duration_us = _since(begun)
+            if self.profiler is None:
+                from hotspan.profiler.autograd import profile as older_profile
+
+                self.profiler = older_profile.of(self)
 
     def start_trace(self) -> None:
         """Begin to record."""
@@ -156,8 +194,11 @@ class profile(Results):  # noqa: N801 (torch's name)
         try:
             if self.execution_trace_observer is not None:
                 self.execution_trace_observer.start()
-            self._trace_id = (self.custom_trace_id_callback or _new_trace_id)()
+            self._trace_id = (self.custom_trace_id_callback or new_trace_id)()
+            begun = time.perf_counter_ns()
             collector.start()
+            self._statistics.profiler_enable_call_duration_us = _since(begun)
+            self.profiling_start_time_ns = time.perf_counter_ns()
         except BaseException:
             _collector.release()
             raise
@@ -172,7 +213,12 @@ class profile(Results):  # noqa: N801 (torch's name)
         try:
             if self.execution_trace_observer is not None:
                 self.execution_trace_observer.stop()
+            begun = time.perf_counter_ns()
             self._keep(collector.stop(self._describe()))
+            self._statistics.profiler_disable_call_duration_us = _since(begun)
+            self.profiling_end_time_ns = begun
+            self._statistics.profiling_window_duration_sec = (begun - self.profiling_start_time_ns) / 1e9
+            self._kineto_results = collector.results
         finally:
             _collector.release()
 
@@ -194,10 +240,45 @@ class profile(Results):  # noqa: N801 (torch's name)
         """Return the name of the current window."""
         return self._trace_id
 
+    def wait_for_exports(self) -> None:
+        """Do nothing: exports are written when they return."""
+
+    def take_pending_cuspy_export(self) -> None:
+        """Return nothing: no export is pending."""
+
+    @property
+    def step_rec_fn(self) -> record_function | None:
+        """The range of the current step."""
+        return self._step_range
+
+    def _memory_profile(self) -> Any:
+        """Return torch's analysis of memory, where torch.profiler recorded what it needs."""
+        names = ("record_shapes", "profile_memory", "with_stack")
+        missing = [f"{name}=True" for name in names if not getattr(self, name)]
+        if missing:
+            raise ValueError(f"{', '.join(missing)} required for memory profiling.")
+        if self._kineto_results is None:
+            raise HotspanError(
+                "torch's analysis of memory needs the identities of tensors, which torch.profiler alone records. "
+                "hint: HOTSPAN_COLLECTOR=kineto lets it record; export_memory_timeline() and trace.memory_timeline() "
+                "work without"
+            )
+        from torch.profiler._memory_profiler import MemoryProfile
+
+        return MemoryProfile(self.kineto_results)
+
+    def _stats(self) -> Any:
+        """How long the profiler itself took, by torch's names."""
+        return self._statistics
+
     def _scheduled(self, step: int) -> ProfilerAction:
         action = self.schedule(step)
         if action not in (ProfilerAction.NONE, ProfilerAction.WARMUP, *_RECORDING):
-            raise ValueError(f"the schedule returned {action!r} for step {step}: not an action it may return")
+            raise ValueError(
+                f"the schedule returned {action!r} for step {step}: DEVICE_STOPPED is set internally by the profiler "
+                "and must not be returned by a user-provided schedule; it may return NONE, WARMUP, RECORD and "
+                "RECORD_AND_SAVE"
+            )
         return action
 
     def _go(self, before: ProfilerAction, after: ProfilerAction | None) -> None:
@@ -270,8 +351,14 @@ def _cpu_threads() -> dict[str, int]:
     return {"torch": torch.get_num_threads(), "cores": cores}
 
 
-def _new_trace_id() -> str:
+def new_trace_id() -> str:
+    """Return a name for a window that no other has."""
     return f"{uuid.uuid4().int:032X}"
+
+
+def _since(begun: int) -> int:
+    """Microseconds since a moment; more than none."""
+    return max(1, (time.perf_counter_ns() - begun) // 1000)
 
 
 def _distributed_info() -> dict[str, Any]:
@@ -294,9 +381,9 @@ def _distributed_info() -> dict[str, Any]:
     return info
 
 
-def _warn_about_ignored(config: Any, timeout: float | None) -> None:
+def _warn_about_ignored(config: Any) -> None:
     ignored = [f"experimental_config.{name}" for name in KINETO_ONLY if is_set(config, name)]
-    if timeout is not None:
-        ignored.append("post_processing_timeout_s")
+    if is_set(config, "adjust_profiler_step"):
+        warnings.warn("adjust_profiler_step is deprecated and ignored", FutureWarning, stacklevel=3)
     if ignored:
         warn_once(f"{', '.join(ignored)}: accepted for torch.profiler's sake, and ignored", stacklevel=4)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
-from pathlib import Path
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from torch.autograd.profiler import _ProfilerStats
 
 from hotspan import _core
 from hotspan._core import HotspanError
 from hotspan._notices import warn_once
 from hotspan.advice import Advice
-from hotspan.event_list import EventList, FunctionEventList
+from hotspan.event_list import EventList, FunctionEventList, write_stacks
+from hotspan.profiler._kineto_results import KinetoResults
 from hotspan.trace import Trace, function_events
 
 
@@ -28,6 +31,14 @@ class Results:
         self._metadata: dict[str, str] = {}
         # Said after the window had ended.
         self._late_metadata: dict[str, str] = {}
+        # What torch.profiler recorded, where that did.
+        self._kineto_results: Any = None
+        self._statistics = _ProfilerStats()
+        # When the last window began and ended, by the counter that torch uses.
+        self.profiling_start_time_ns = self.profiling_end_time_ns = 0
+        # For how long events are made; None is as long as it takes.
+        self._timeout: float | None = None
+        self._trace_only = False
 
     @property
     def trace(self) -> Trace:
@@ -71,7 +82,8 @@ class Results:
                 include_python_functions,
                 False,
                 [trace._core for trace in self._earlier],
-            )
+            ),
+            torch_types=True,
         )
 
     def advise(self, *, only: Iterable[str] = (), ignore: Iterable[str] = ()) -> Advice:
@@ -80,39 +92,52 @@ class Results:
 
     def events(self) -> FunctionEventList:
         """Return all events; each is made when it is asked for. With ``acc_events``, those of all windows."""
-        return function_events([self.trace, *self._earlier])
+        if self._trace_only:
+            raise RuntimeError(
+                "events() is not available with trace_only=True. hint: use export_chrome_trace()"
+            )
+        begun = time.perf_counter_ns()
+        events = function_events([self.trace, *self._earlier], torch_types=True)
+        if self._timeout is not None:
+            events.fill(self._timeout)
+        taken = max(1, (time.perf_counter_ns() - begun) // 1000)
+        statistics = self._statistics
+        statistics.parse_kineto_call_duration_us = taken
+        statistics.function_events_build_tree_call_duration_us = taken
+        statistics.number_of_events = len(events)
+        return events
+
+    @property
+    def kineto_results(self) -> Any:
+        """What was recorded, by the methods of torch's ``_ProfilerResult``; None before."""
+        if self._kineto_results is not None:
+            return self._kineto_results
+        return None if self._recorded is None else KinetoResults(self.trace)
 
     def export_chrome_trace(
-        self, path: str | os.PathLike[str], use_python_export: bool = False, **options: Any
+        self,
+        path: str | os.PathLike[str],
+        use_python_export: bool = False,
+        cuda_graph_annotations: Mapping[int, Any] | None = None,
+        graph_lanes: str = "none",
+        default_stream: int = 7,
     ) -> None:
         """Write a Chrome trace in Kineto's schema, as often as you like; ``.gz`` and ``.zst`` names are compressed.
 
-        torch's options for its own exporters mean nothing here.
+        Annotations of CUDA graphs, and lanes for them, are torch's exporter's and not written.
         """
-        del use_python_export
-        if options:
-            names = ", ".join(sorted(options))
-            warn_once(f"export_chrome_trace: {names} only concern torch's exporters and are ignored")
+        del use_python_export, default_stream
+        if graph_lanes not in ("none", "all"):
+            raise ValueError(f"graph_lanes={graph_lanes!r}: valid ones are 'none' and 'all'")
+        if graph_lanes == "all" and not cuda_graph_annotations:
+            raise ValueError("graph_lanes='all' needs cuda_graph_annotations")
+        if cuda_graph_annotations:
+            warn_once("export_chrome_trace: cuda_graph_annotations and graph_lanes are ignored")
         self.trace.export_chrome_trace(path)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write stacks and their microseconds, one stack a line, for flame graphs. Needs ``with_stack=True``."""
-        attribute = metric
-        for device in ("cuda", "xpu", "privateuse1"):
-            attribute = attribute.replace(device, "device")
-        if attribute not in ("self_cpu_time_total", "self_device_time_total"):
-            raise ValueError(
-                f"unknown metric {metric!r}; valid ones: 'self_cpu_time_total', 'self_cuda_time_total', "
-                "'self_xpu_time_total', 'self_privateuse1_time_total'"
-            )
-        unsafe = str.maketrans(" ;\t\n", "____")
-        sums: dict[str, float] = {}
-        for row in self.key_averages(group_by_stack_n=_WHOLE_STACK):
-            if row.stack:
-                stack = ";".join(entry.translate(unsafe) for entry in reversed(row.stack))
-                sums[stack] = sums.get(stack, 0.0) + getattr(row, attribute)
-        lines = [f"{stack} {int(value)}\n" for stack, value in sums.items() if int(value) > 0]
-        Path(path).write_text("".join(lines))
+        write_stacks(path, metric, self.key_averages(group_by_stack_n=_WHOLE_STACK))
 
     def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
         """Write memory over time by category: ``.html`` (a page with a picture), ``.json`` or ``.json.gz`` (times and

@@ -200,6 +200,10 @@ unsafe fn describe_code(
     }
 }
 
+/// Our profiler has the name of cProfile's in tables: `disable` is in all of them, and columns are as wide as the widest name.
+const OWN_TYPE: &str = "'hotspan._core.CallProfiler'";
+const LSPROF_TYPE: &str = "'_lsprof.Profiler'";
+
 /// Names a function of C and says what keeps its definition alive (a new reference). May run Python code.
 ///
 /// # Safety
@@ -239,6 +243,7 @@ pub(crate) unsafe fn describe_builtin(python: &'static Interpreter, function: Pt
             && let Some(shown) = Owned::new(python, (python.repr)(method.0))
             && let Some(label) = python.text(shown.0)
         {
+            let label = label.replace(OWN_TYPE, LSPROF_TYPE);
             return (Kind::Builtin { label, span_name }, python.new_reference(owner));
         }
         let kind = Kind::Builtin { label: in_module("built-in method "), span_name };

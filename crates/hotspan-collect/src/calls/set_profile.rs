@@ -66,6 +66,17 @@ pub(crate) unsafe fn start(python: &'static Interpreter, builtins: bool) -> Resu
     Ok(())
 }
 
+/// Lets `sys.getprofile()` return an object on this thread, which keeps a reference to it until the end.
+///
+/// # Safety
+/// The GIL is held, events are on, and `object` is alive.
+pub(crate) unsafe fn show_as(python: &'static Interpreter, object: Ptr) {
+    if let Some(set) = python.set_profile {
+        // SAFETY: the caller holds the GIL; the function takes a reference of its own, and `on_event` does not use it.
+        unsafe { set(Some(on_event), object) };
+    }
+}
+
 /// # Safety
 /// The GIL is held.
 pub(crate) unsafe fn stop(python: &'static Interpreter) {

@@ -186,6 +186,17 @@ impl Tracer {
         started
     }
 
+    /// Lets `sys.getprofile()` return an object while this tracer runs, where Python has profile functions (before 3.12).
+    ///
+    /// # Safety
+    /// The GIL is held, and `object` is alive.
+    pub unsafe fn show_as(&self, object: Ptr) {
+        if self.is_running() && self.python.minor_version() < 12 {
+            // SAFETY: the caller holds the GIL and has the object; events are on while the tracer runs.
+            unsafe { set_profile::show_as(self.python, object) };
+        }
+    }
+
     fn start_session(self: &Arc<Self>, options: Options) -> Result<(), CallsError> {
         let session = NEXT_SESSION.fetch_add(1, Ordering::Relaxed);
         if let Some(mut kept) = lock(&self.options) {

@@ -138,6 +138,7 @@ fn decode(minor: u8, structures: &str, table: &[u8]) -> Option<Offsets> {
         code_line_table: code("linetable")?,
         code_first_line: code("firstlineno")?,
         code_local_names: code("localsplusnames")?,
+        code_argument_count: code("argcount")?,
         code_instructions: code("co_code_adaptive")?,
         code_copies: code("co_tlbc").filter(|_| is_free_threaded),
         line_table: LineTable::Locations,

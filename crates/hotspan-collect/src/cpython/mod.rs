@@ -21,7 +21,7 @@ pub use code::Function;
 pub(crate) use code::{CodeCache, MOST_COPIES};
 pub(crate) use frames::{RawFrame, walk};
 pub use memory::Address;
-pub(crate) use memory::{Memory, word_at};
+pub(crate) use memory::{Memory, half_at, word_at};
 pub(crate) use objects::{Integer, Objects};
 pub(crate) use offsets::{Gil, Offsets, PYTHON_3_10, PYTHON_3_11};
 pub(crate) use thread_names::thread_names;

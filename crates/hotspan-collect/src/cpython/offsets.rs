@@ -71,6 +71,8 @@ pub(crate) struct Offsets {
     pub(crate) code_line_table: usize,
     pub(crate) code_first_line: usize,
     pub(crate) code_local_names: usize,
+    /// How many arguments have a position: the first variables.
+    pub(crate) code_argument_count: usize,
     /// Where the instructions begin, from 3.11 on.
     pub(crate) code_instructions: usize,
     /// The pointer to the table of copies of the instructions, of which each thread of a free-threaded build has its own.
@@ -125,6 +127,7 @@ const PYTHON_3_9: Offsets = Offsets {
     code_line_table: 120,
     code_first_line: 40,
     code_local_names: 72,
+    code_argument_count: 16,
     code_instructions: 0,
     code_copies: None,
     line_table: LineTable::Lnotab,
@@ -180,6 +183,7 @@ pub(crate) const PYTHON_3_11: Offsets = Offsets {
     code_line_table: 136,
     code_first_line: 72,
     code_local_names: 96,
+    code_argument_count: 56,
     code_instructions: 184,
     line_table: LineTable::Locations,
     type_shared_keys: 872,
@@ -199,6 +203,7 @@ const PYTHON_3_12: Offsets = Offsets {
     frame_previous: 8,
     frame_entry: EntryRule::Owner(70),
     code_first_line: 68,
+    code_argument_count: 52,
     code_instructions: 192,
     type_shared_keys: 880,
     text_ascii: 40,

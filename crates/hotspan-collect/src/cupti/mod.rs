@@ -34,4 +34,4 @@ mod watch;
 
 pub use error::CuptiError;
 pub use library::Library;
-pub use session::{Options, Recording, Session};
+pub use session::{Options, Recording, Session, Work};

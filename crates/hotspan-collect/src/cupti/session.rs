@@ -22,6 +22,31 @@ use crate::host_spans::HostSpans;
 
 /// What the device does. Without the first there is nothing to record; the others are left out where CUPTI has none.
 const WORK: [u32; 4] = [kind::CONCURRENT_KERNEL, kind::MEMCPY, kind::MEMCPY2, kind::MEMSET];
+
+/// Which of the device's work to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Kernels.
+    pub kernels: bool,
+    /// Copies of memory.
+    pub copies: bool,
+    /// Fills of memory.
+    pub fills: bool,
+}
+
+impl Work {
+    /// All of it.
+    pub const ALL: Self = Self { kernels: true, copies: true, fills: true };
+
+    fn has(self, kind: u32) -> bool {
+        match kind {
+            kind::CONCURRENT_KERNEL => self.kernels,
+            kind::MEMCPY | kind::MEMCPY2 => self.copies,
+            kind::MEMSET => self.fills,
+            _ => true,
+        }
+    }
+}
 /// What recording costs, and the devices of contexts.
 const REST: [u32; 2] = [kind::OVERHEAD, kind::CONTEXT];
 /// Who waits for whom.
@@ -35,13 +60,15 @@ pub struct Options {
     /// Record who waits for which event, stream or device (`enable_cuda_sync_events`). Calls that wait are recorded in any
     /// case.
     pub waits: bool,
+    /// What to record of the device's work.
+    pub work: Work,
     /// Ask NVML ten times a second for utilisation, memory, power, clocks and temperature.
     pub counters: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_bytes: None, waits: false, counters: true }
+        Self { max_bytes: None, waits: false, work: Work::ALL, counters: true }
     }
 }
 
@@ -163,9 +190,10 @@ impl Session {
 
     fn enable_all(&mut self) -> Result<(), CuptiError> {
         let waits: &[u32] = if self.options.waits { &WAITS } else { &[] };
-        for (index, &kind) in WORK.iter().chain(&REST).chain(waits).enumerate() {
+        let work = self.options.work;
+        for &kind in WORK.iter().chain(&REST).chain(waits).filter(|&&kind| work.has(kind)) {
             let result = self.enable(kind);
-            if index == 0 {
+            if kind == kind::CONCURRENT_KERNEL {
                 result.ok().map_err(|result| self.library.refusal("kernels", result))?;
             }
         }

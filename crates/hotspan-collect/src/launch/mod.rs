@@ -26,6 +26,8 @@ const HELD: [libc::c_int; 8] = [
 ];
 /// How often the program is asked for, should the signal of its end not come.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
+/// How long a program may take to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A program that runs. Signals are passed on while someone waits in [`Self::wait`].
 #[derive(Debug)]
@@ -81,6 +83,21 @@ impl Program {
             }
         }
         Ok(self.ended)
+    }
+
+    /// Ends it, first with a request, then by force: a program that cleans up may do so, one that does not listen ends too.
+    ///
+    /// # Errors
+    /// When the system has lost sight of it.
+    pub fn stop(&mut self) -> io::Result<()> {
+        if self.wait(Duration::ZERO)?.is_none() {
+            self.send(libc::SIGTERM);
+            if self.wait(PATIENCE)?.is_none() {
+                self.child.kill()?;
+                self.ended = Some(self.child.wait()?);
+            }
+        }
+        Ok(())
     }
 
     fn ask(&mut self) -> io::Result<()> {
@@ -162,5 +179,19 @@ mod tests {
         assert_eq!(program.wait(Duration::ZERO).unwrap(), None);
         assert!(program.wait(Duration::from_secs(60)).unwrap().is_some_and(|status| status.success()));
         assert!(program.wait(Duration::from_secs(60)).unwrap().is_some(), "and stays ended");
+    }
+
+    #[test]
+    fn a_program_is_stopped_whether_it_listens_or_not() {
+        for (script, signal) in
+            [("exec sleep 60", libc::SIGTERM), ("trap '' TERM; sleep 60 & wait; wait", libc::SIGKILL)]
+        {
+            let mut program = Program::start(Command::new("sh").args(["-c", script])).unwrap();
+            // The shell sets its traps first.
+            assert_eq!(program.wait(Duration::from_millis(300)).unwrap(), None);
+            program.stop().unwrap();
+            assert_eq!(program.wait(Duration::ZERO).unwrap().unwrap().signal(), Some(signal), "{script}");
+            program.stop().unwrap();
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::quiet::quiet_ticks;
 use super::recorder::Measure;
 use super::resident::{last_resident_bytes, resident_bytes};
-use super::tables::{REGISTRY, Registry, Watched};
+use super::tables::{REGISTRY, Registry, Switch, Watched};
 use crate::clock;
 use crate::interpreter::{Interpreter, Object};
 
@@ -245,6 +245,24 @@ pub(crate) unsafe fn leave(code: *mut Object, frame: *mut Object) {
             }
         });
     }
+}
+
+/// The code objects that a recorder records on this thread at the moment, outermost first, each with its line.
+///
+/// # Safety
+/// The GIL is held.
+pub(crate) unsafe fn running(switch: &Arc<Switch>) -> Vec<(*mut Object, u32)> {
+    let mut found = Vec::new();
+    // SAFETY: the caller's promise.
+    unsafe {
+        with_frames(|frames, _| {
+            let is_recorded = |active: &&Active| {
+                active.timed && active.watched.tables.iter().any(|table| Arc::ptr_eq(&table.switch, switch))
+            };
+            found.extend(frames.list.iter().filter(is_recorded).map(|active| (active.code, active.line)));
+        });
+    }
+    found
 }
 
 /// This thread is no longer watched: forgets the frames it is in.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use hashbrown::HashMap;
 use hotspan_store::{Bytes, Duration, FrameKind, FrameRow, LineRow, TraceBuilder};
 
+use super::active;
 use super::quiet::quiet_ticks;
 use super::tables::{LineTable, REGISTRY, Registry, Row, Switch};
 use crate::clock::{self, ClockStart, Ticks};
@@ -112,6 +113,19 @@ impl LineRecorder {
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.switch.on.load(Ordering::Relaxed)
+    }
+
+    /// The code objects that it records on this thread at the moment, outermost first, each with its line.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    #[must_use]
+    pub unsafe fn running_lines(&self) -> Vec<(*mut Object, u32)> {
+        if !self.is_enabled() {
+            return Vec::new();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { active::running(&self.switch) }
     }
 
     /// The interpreter has stopped telling about frames: those that were running are forgotten.

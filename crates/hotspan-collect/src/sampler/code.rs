@@ -4,7 +4,6 @@ use hashbrown::HashMap;
 
 use super::error::SamplerError;
 use super::interpreter::Interpreter;
-use super::memory::ProcessMemory;
 use crate::cpython::{CodeCache, Function, Memory, Objects, RawFrame};
 
 /// A function that a [`super::ProcessReader`] met; the number stays the same for as long as the reader lives.
@@ -30,9 +29,9 @@ impl Functions {
     }
 
     /// The function of a frame, and the line it is at.
-    pub(super) fn resolve(
+    pub(super) fn resolve<M: Memory<Error = SamplerError>>(
         &mut self,
-        memory: &ProcessMemory,
+        memory: &M,
         interpreter: &Interpreter,
         frame: &RawFrame,
     ) -> Result<(FunctionId, u32), SamplerError> {

@@ -43,6 +43,14 @@ pub enum SamplerError {
         /// What was being read.
         what: &'static str,
     },
+    /// Memory that is neither in a core file nor in the files that were mapped.
+    #[error("the core file of process {process} lacks memory ({what})")]
+    NotInCore {
+        /// The process.
+        process: ProcessNumber,
+        /// What was being read.
+        what: &'static str,
+    },
     /// The system refused something.
     #[error("process {process}: {source}")]
     System {
@@ -64,6 +72,9 @@ impl SamplerError {
             }
             Self::UnknownVersion { .. } => Some("a newer hotspan may know this Python"),
             Self::NotPermitted { hint, .. } => Some(hint),
+            Self::NotInCore { .. } => {
+                Some("look where the program ran, with the same Python; the file may also be cut off")
+            }
             Self::Unreadable { .. } | Self::System { .. } => None,
         }
     }

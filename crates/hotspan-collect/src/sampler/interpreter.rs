@@ -1,6 +1,7 @@
 //! Finding the interpreter in a process: which Python it is, and where its state lies.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use super::error::SamplerError;
 use super::maps::{LoadedFile, mapped_files, seen_from_here};
@@ -54,9 +55,18 @@ impl Interpreter {
             let reason = "it has no files mapped: it has ended, or is part of the kernel".to_owned();
             return Err(SamplerError::NotPython { process, reason });
         }
-        for mapping in candidates(&mappings) {
-            let path = seen_from_here(process, &mapping.path);
-            let Some(content) = map(&path) else { continue };
+        Self::search(process, &memory, &mappings, |path| seen_from_here(process, path))
+    }
+
+    /// Searches the files that are mapped in some memory.
+    pub(super) fn search<M: Memory<Error = SamplerError>>(
+        process: ProcessNumber,
+        memory: &M,
+        mappings: &[LoadedFile],
+        seen: impl Fn(&str) -> PathBuf,
+    ) -> Result<Self, SamplerError> {
+        for mapping in candidates(mappings) {
+            let Some(content) = map(seen(&mapping.path)) else { continue };
             let Some(elf) = Elf::parse(&*content) else { continue };
             let names = ["_PyRuntime", "Py_Version", "PyCode_Type"];
             let [runtime, version, code_type] =
@@ -64,10 +74,10 @@ impl Interpreter {
             let Some(runtime) = runtime else { continue };
             let version = match version {
                 Some(address) => Some(exact_version(memory.word(address)?)),
-                None => named_version(&mappings),
+                None => named_version(mappings),
             };
             let Some(version) = version else { continue };
-            let offsets = Offsets::of(version.minor, runtime, &memory)?
+            let offsets = Offsets::of(version.minor, runtime, memory)?
                 .ok_or_else(|| SamplerError::UnknownVersion { process, version: version.to_string() })?;
             return Ok(Self { version, file: mapping.path.clone(), runtime, offsets, code_type });
         }

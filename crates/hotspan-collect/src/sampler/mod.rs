@@ -2,9 +2,10 @@
 //!
 //! [`ProcessReader`] reads the interpreter's own structures (CPython 3.8 to 3.14, see `cpython`) in the memory of
 //! the process. [`Recording`] takes samples on a [`Schedule`] and turns them into rows of a trace; [`locals`] shows the
-//! variables of a frame. Which functions cost the most is for the analyses to say.
+//! variables of a frame; [`CoreFile`] has the threads of a program that died. Which functions cost the most is for the analyses to say.
 
 mod code;
+mod core_file;
 mod error;
 mod family;
 mod interpreter;
@@ -21,6 +22,7 @@ mod target;
 pub use crate::cpython::{Address, Function};
 pub use crate::process_tree::ProcessNumber;
 pub use code::FunctionId;
+pub use core_file::CoreFile;
 pub use error::SamplerError;
 pub use interpreter::{Interpreter, PythonVersion};
 pub use reader::ProcessReader;

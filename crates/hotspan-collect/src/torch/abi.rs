@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::buffer::SlotShape;
 
 /// `HOTSPAN_ABI`.
-pub(crate) const ABI: u32 = 4;
+pub(crate) const ABI: u32 = 5;
 
 /// What a chunk must know about slots.
 pub(crate) const SLOT_SHAPE: SlotShape = SlotShape { size: 32, done_at: std::mem::offset_of!(Operator, end) };
@@ -17,6 +17,7 @@ pub(crate) const KIND_USER_SCOPE: u8 = 7;
 pub(crate) const KIND_ASYNC: u8 = 0x40;
 pub(crate) const KIND_MEMORY: u8 = 0x80;
 pub(crate) const KIND_OUT_OF_MEMORY: u8 = 0x81;
+const KIND_ID: u8 = 0x82;
 
 /// The number that stands for a thread whose own number is too large.
 pub(crate) const UNKNOWN_THREAD: u16 = 0xffff;
@@ -85,6 +86,8 @@ const _: () = assert!(std::mem::offset_of!(Operator, kind) == std::mem::offset_o
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Record {
     Operator(Operator),
+    /// torch's number of the operator that follows.
+    Id(i64),
     Memory(Memory, MemoryTotals),
 }
 
@@ -101,6 +104,9 @@ impl Record {
             let kind = AtomicU8::from_ptr(&raw mut (*slot).kind).load(Ordering::Relaxed);
             if kind >= KIND_MEMORY {
                 let totals = slots.next()?.cast::<MemoryTotals>();
+                if kind == KIND_ID {
+                    return Some(Self::Id((*slot.cast::<Memory>()).time as i64));
+                }
                 return Some(Self::Memory(slot.cast::<Memory>().read(), totals.read()));
             }
             // The end first: whoever ends a range writes the kind before it.
@@ -172,6 +178,7 @@ pub(crate) mod input {
     pub(crate) const TENSOR_LIST: u8 = 8;
     pub(crate) const SCALAR_LIST: u8 = 9;
     pub(crate) const TEXT: u8 = 10;
+    pub(crate) const TEXT_LIST: u8 = 11;
     pub(crate) const FLAG: u8 = 1;
 }
 
@@ -219,6 +226,8 @@ pub(crate) const FLAG_INPUTS: u32 = 1;
 pub(crate) const FLAG_MEMORY: u32 = 2;
 pub(crate) const FLAG_TICKS: u32 = 4;
 pub(crate) const FLAG_RANGES: u32 = 8;
+pub(crate) const FLAG_IDS: u32 = 16;
+pub(crate) const FLAG_PREPARED: u32 = 32;
 
 pub(crate) const OK: i32 = 0;
 pub(crate) const TORCH_PROFILER_ACTIVE: i32 = 1;

@@ -47,6 +47,8 @@ struct Converter {
     /// Events so far; numbers them as Kineto does.
     index: i64,
     operators: i64,
+    /// torch's number of the operator that is added next; 0 where nobody asked for it.
+    record_id: i64,
     unfinished: u64,
 }
 
@@ -133,6 +135,7 @@ impl Converter {
             arg_schemas: [None; 8],
             index: 0,
             operators: 0,
+            record_id: 0,
             unfinished: 0,
         }
     }
@@ -159,7 +162,7 @@ impl Converter {
             self.read_blocks(part.blocks(), &mut blocks);
         }
         let mut added = added.into_iter().peekable();
-        let mut evaluation: Option<abi::Operator> = None;
+        let (mut evaluation, mut id): (Option<(abi::Operator, i64)>, i64) = (None, 0);
         // Each part gives its memory back when it is read.
         for part in thread.parts {
             let mut slots = part.slots();
@@ -167,24 +170,29 @@ impl Converter {
             while let Some(record) = unsafe { Record::read(&mut slots) } {
                 match record {
                     Record::Operator(operator) => {
-                        if let Some(waiting) = evaluation.take() {
+                        let id = std::mem::take(&mut id);
+                        if let Some((waiting, waiting_id)) = evaluation.take() {
+                            self.record_id = waiting_id;
                             self.operator(track, &waiting.of_node(&operator), None, &blocks);
                         }
                         while let Some(span) = added.next_if(|span| span.start.0 <= operator.start) {
                             self.added_span(track, &span);
                         }
                         if blocks.name(&operator).is_evaluation {
-                            evaluation = Some(operator);
+                            evaluation = Some((operator, id));
                         } else {
                             self.link(track, thread.identity.torch_thread, &operator);
+                            self.record_id = id;
                             self.operator(track, &operator, None, &blocks);
                         }
                     }
+                    Record::Id(number) => id = number,
                     Record::Memory(memory, totals) => self.memory(track, &memory, &totals),
                 }
             }
         }
-        if let Some(waiting) = evaluation {
+        if let Some((waiting, waiting_id)) = evaluation {
+            self.record_id = waiting_id;
             self.operator(track, &waiting, None, &blocks);
         }
         self.added(track, added.collect());

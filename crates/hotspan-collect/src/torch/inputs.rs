@@ -75,7 +75,7 @@ pub(crate) fn decode(words: &[u64], count: usize, mut dtype_name: impl FnMut(u8)
     }
     all(&mut texts, "]");
     while let (Some(key), Some(value)) = (cursor.next(), cursor.next()) {
-        texts.keywords.push((text_of(&key), keyword(&value)));
+        texts.keywords.push((text_of(&key), keyword(&value, &mut cursor)));
     }
     texts
 }
@@ -190,7 +190,7 @@ fn text_of(item: &Item<'_>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn keyword(item: &Item<'_>) -> Keyword {
+fn keyword(item: &Item<'_>, cursor: &mut InputCursor<'_>) -> Keyword {
     let word = item.words.first().copied().unwrap_or(0);
     match item.tag {
         input::INT => Keyword::Int(word as i64),
@@ -199,6 +199,11 @@ fn keyword(item: &Item<'_>) -> Keyword {
             Some(number) => Keyword::Json(number.to_string()),
             None => Keyword::Text(double_text(f64::from_bits(word))),
         },
+        input::TEXT_LIST => {
+            let texts: Vec<String> =
+                (0..item.count).map_while(|_| cursor.next()).map(|text| text_of(&text)).collect();
+            Keyword::Json(serde_json::Value::from(texts).to_string())
+        }
         _ => Keyword::Text(text_of(item)),
     }
 }
@@ -282,11 +287,19 @@ mod tests {
             vec![head(input::INT, 0, 0, 0), 7],
             text("kernel_file"),
             text("/tmp/a \"b\".py"),
+            text("names"),
+            vec![head(input::TEXT_LIST, 0, 0, 2)],
+            text("one"),
+            text("another"),
+            text("flag"),
+            vec![head(input::BOOL, 0, 0, 1)],
         ];
         let texts = decode(&words.concat(), 1, names);
         let expected = [
             ("stream".to_owned(), Keyword::Int(7)),
             ("kernel_file".to_owned(), Keyword::Text("/tmp/a \"b\".py".to_owned())),
+            ("names".to_owned(), Keyword::Json("[\"one\",\"another\"]".to_owned())),
+            ("flag".to_owned(), Keyword::Json("true".to_owned())),
         ];
         assert_eq!(texts.keywords, expected);
     }

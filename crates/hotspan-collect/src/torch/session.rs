@@ -25,6 +25,11 @@ pub struct Options {
     pub memory: bool,
     /// Ranges that torch makes for profilers only: one around each kernel that Triton compiled.
     pub ranges: bool,
+    /// Inputs that torch prepares for profilers only: of its own ranges, and of functions of the program's. Torch's RPC would
+    /// take it for a profiler that other processes should start.
+    pub prepared_inputs: bool,
+    /// torch's numbers of operators, by which an execution trace names them too.
+    pub ids: bool,
     /// Operators by their full name, `aten::add.Tensor` (`capture_overload_names`).
     pub overload_names: bool,
     /// How many bytes of records to hold at most; beyond, records are lost and counted. `None`: no limit.
@@ -96,6 +101,8 @@ impl Session {
         let flags = flag(options.shapes, abi::FLAG_INPUTS)
             | flag(options.memory, abi::FLAG_MEMORY)
             | flag(options.ranges, abi::FLAG_RANGES)
+            | flag(options.ids, abi::FLAG_IDS)
+            | flag(options.prepared_inputs, abi::FLAG_PREPARED)
             | flag(clock::counter_is_steady(), abi::FLAG_TICKS);
         let started = clock::now();
         if let Err(error) = begin(shim, number, flags) {

@@ -25,7 +25,7 @@ fn what_cupti_drops_is_counted() {
 #[test]
 fn the_memory_limit_holds() {
     let fake = fake();
-    let options = Options { max_bytes: Some(10_000), counters: false, waits: false };
+    let options = Options { max_bytes: Some(10_000), counters: false, ..Options::default() };
     let session = Session::start(&fake.library, options).unwrap();
     for _ in 0..1_000 {
         fake.launch(c"kernel", 7, 10);

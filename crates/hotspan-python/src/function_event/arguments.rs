@@ -44,7 +44,12 @@ impl PyFunctionEvent {
                 args.del_item(key)?;
             }
         }
-        if self.role() != Some(Role::Annotation) {
+        // Operators of torch have no others; `_RecordFunctionFast` makes ranges that count as operators.
+        let is_range = self.role() == Some(Role::Annotation)
+            || (self.role() == Some(Role::Operator)
+                && !self.name().contains("::")
+                && self.name() != "record_param_comms");
+        if !is_range {
             args.clear();
         }
         Ok(args)

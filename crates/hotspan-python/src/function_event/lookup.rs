@@ -9,6 +9,7 @@ use hotspan_analyze::{FunctionEvent, FunctionEvents, Model};
 use hotspan_store::{Args, Duration, SpanId, Timestamp, TrackId};
 
 use super::PyFunctionEvent;
+use super::flows::FlowEnd;
 
 impl PyFunctionEvent {
     pub(super) fn model(&self) -> &Model {
@@ -84,6 +85,10 @@ impl PyFunctionEvent {
 
     pub(super) fn device_kind(&self) -> DeviceKind {
         self.of_span(|events, span| events.device(self.model(), span))
+    }
+
+    pub(super) fn flow(&self) -> Option<FlowEnd> {
+        self.span().and_then(|_| self.all.flows().at(self.track(), self.begin()))
     }
 
     pub(super) fn role(&self) -> Option<Role> {

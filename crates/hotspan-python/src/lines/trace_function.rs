@@ -4,6 +4,10 @@ use std::cell::RefCell;
 
 use hotspan_collect::lines::tracing;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+/// `sys.gettrace`, found once: generators ask at every step.
+static GET_TRACE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 thread_local! {
     /// The trace function that was set when this thread began to be watched.
@@ -16,6 +20,9 @@ pub(super) fn marker(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 }
 
 fn is_marker(function: &Bound<'_, PyAny>) -> bool {
+    if function.is_none() {
+        return false;
+    }
     let name = function.getattr("__name__").and_then(|name| name.extract::<String>());
     name.is_ok_and(|name| name == "hotspan_trace")
 }
@@ -24,7 +31,9 @@ pub(super) fn begin_tracing(py: Python<'_>) -> PyResult<()> {
     if !tracing::begin() {
         return Ok(());
     }
-    let earlier = py.import("sys")?.call_method0("gettrace")?;
+    // An interpreter that is ending has no `sys` any more. What it still runs is not recorded, and runs.
+    let Ok(get_trace) = GET_TRACE.import(py, "sys", "gettrace") else { return Ok(()) };
+    let earlier = get_trace.call0()?;
     let earlier = (!earlier.is_none()).then(|| earlier.unbind());
     let marker = marker(py)?;
     EARLIER_TRACE.with_borrow_mut(|slot| *slot = earlier);
@@ -38,18 +47,18 @@ pub(super) fn end_tracing(py: Python<'_>) -> PyResult<()> {
     if !unsafe { tracing::end() } {
         return Ok(());
     }
-    let sys = py.import("sys")?;
+    let Ok(get_trace) = GET_TRACE.import(py, "sys", "gettrace") else { return Ok(()) };
     let earlier = EARLIER_TRACE.with_borrow_mut(Option::take);
     // A thread that was traced before its first watched function goes on being so.
     if earlier.as_ref().is_some_and(|earlier| is_marker(earlier.bind(py))) {
         return Ok(());
     }
     // Someone may have set another trace function meanwhile: that one stays.
-    if is_marker(&sys.call_method0("gettrace")?) {
+    if is_marker(&get_trace.call0()?) {
         // SAFETY: `py` proves that the GIL is held.
         unsafe { tracing::remove() };
         if let Some(earlier) = earlier {
-            sys.call_method1("settrace", (earlier,))?;
+            py.import("sys")?.call_method1("settrace", (earlier,))?;
         }
     }
     Ok(())

@@ -12,6 +12,8 @@ pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod gpu;
 pub(crate) mod info;
+#[cfg(feature = "collect")]
+mod process;
 pub(crate) mod ranks;
 #[cfg(feature = "collect")]
 pub(crate) mod record;
@@ -21,6 +23,8 @@ pub(crate) mod report;
 mod report_html;
 #[cfg(feature = "collect")]
 pub(crate) mod run;
+#[cfg(feature = "collect")]
+mod short_names;
 pub(crate) mod stats;
 mod stats_lines;
 pub(crate) mod steps;

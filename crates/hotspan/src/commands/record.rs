@@ -3,18 +3,20 @@
 //! Sampling itself is in `hotspan-collect`; [`output`] decides what is written, and an exporter writes it.
 
 mod output;
+mod relabel;
 mod spool;
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use hotspan_analyze::Model;
 use hotspan_collect::launch::{self, Program, Signals};
 use hotspan_collect::sampler::{ProcessNumber, Recording, SampleOptions, SamplerError};
 
+use crate::commands::process::process_number;
 use crate::commands::record_memory::{self, MemoryArguments};
 use crate::commands::tree;
 use crate::error::CommandError;
@@ -26,6 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   hotspan record -o profile.svg --pid 1234                 # until Ctrl-C: a flame graph
   hotspan record -o profile.svg -d 30 -r 200 --pid 1234    # 30 seconds, 200 samples a second
+  hotspan record -d 30 -o profile.svg -- python serve.py   # the first 30 seconds; then the program is ended
   hotspan record -o run.hotspan -- python train.py         # a whole run, to be looked at later
   hotspan record -f tree -- python train.py                # the call tree, in the terminal
   hotspan record --native -o profile.svg -- python train.py # C and C++ frames too
@@ -37,17 +40,20 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The process to sample
-    #[arg(short, long, value_name = "PID", required_unless_present = "command", conflicts_with = "command")]
+    #[arg(short, long, value_name = "PID", value_parser = process_number, required_unless_present = "command", conflicts_with = "command")]
     pid: Option<u32>,
-    /// The program to start and sample, after `--`
-    #[arg(last = true, value_name = "COMMAND")]
+    /// The program to start and sample; `--` before it keeps its options from being taken for ours
+    #[arg(value_name = "COMMAND")]
     command: Vec<OsString>,
     /// Samples a second
     #[arg(short, long, value_name = "HZ", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rate: u32,
-    /// Stop after so many seconds; otherwise when the program ends, or at Ctrl-C
-    #[arg(short, long, value_name = "SECONDS")]
-    duration: Option<f64>,
+    /// Stop after so many seconds, and end the program where it was started here; otherwise when the program ends, or at Ctrl-C
+    #[arg(short, long, value_name = "SECONDS", default_value = "unlimited", value_parser = limit)]
+    duration: Limit,
+    /// With --duration: let the program go on to its end
+    #[arg(long, requires_all = ["duration", "command"], conflicts_with = "native")]
+    keep_running: bool,
     /// Sample the children of the process too
     #[arg(short, long)]
     subprocesses: bool,
@@ -63,11 +69,26 @@ pub(crate) struct Arguments {
     /// Do not tell the lines of a function apart
     #[arg(short = 'F', long)]
     function: bool,
+    /// Show no line numbers
+    #[arg(long)]
+    nolineno: bool,
+    /// With -f raw: show whole names of files; all other formats always do
+    #[arg(long)]
+    full_filenames: bool,
     /// Show native frames too (C, C++, Rust: NumPy, torch), of programs started here; children are sampled as well
-    #[arg(long, requires = "command", conflicts_with_all = ["gil", "duration"])]
+    #[arg(short, long)]
     native: bool,
+    /// Accepted: the program is never stopped
+    #[arg(long)]
+    nonblocking: bool,
+    /// Accepted, as py-spy does
+    #[arg(long, hide = true)]
+    capture: bool,
+    /// Accepted, as py-spy does
+    #[arg(long, hide = true)]
+    hideprogress: bool,
     /// What to write; by default what the name of the output ends in says, else a flame graph
-    #[arg(short, long, value_enum)]
+    #[arg(short, long, value_enum, ignore_case = true)]
     format: Option<Format>,
     /// The file to write; `-f tree` without it prints
     #[arg(short, long, value_name = "FILE")]
@@ -90,18 +111,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         idle: arguments.idle,
         gil_only: arguments.gil,
     };
-    let limit = match arguments.duration {
-        Some(seconds) if seconds > 0.0 && seconds.is_finite() => {
-            Some(Duration::from_secs_f64(seconds.min(1e9)))
-        }
-        Some(seconds) => {
-            return Err(CommandError::Usage(format!("a duration of {seconds} s is not possible")));
-        }
-        None => None,
-    };
+    let limit = arguments.duration.0;
     refuse_early(format, output.as_deref())?;
-    if arguments.native {
+    if arguments.native && arguments.pid.is_none() {
         return sample_native(arguments, format, output.as_deref());
+    }
+    if arguments.native {
+        say(
+            "note: native frames are seen only in programs that hotspan starts (record --native -- python …); this recording has Python frames",
+        );
     }
     match arguments.pid {
         Some(pid) => {
@@ -123,12 +141,10 @@ fn sample_native(arguments: &Arguments, format: Format, output: Option<&Path>) -
     };
     let beside = output.unwrap_or(Path::new("hotspan"));
     let mut command = Command::new(program);
-    let (trace, status) = super::run::sample_from_within(command.args(rest), arguments.rate, beside)?;
+    let limit = arguments.duration.0.filter(|_| !arguments.keep_running);
+    let (trace, status) = super::run::sample_from_within(command.args(rest), arguments.rate, limit, beside)?;
     write(arguments, format, output, &Model::new(trace))?;
-    match launch::end_like(status) {
-        0 => Ok(()),
-        code => Err(CommandError::Ended(code)),
-    }
+    end(status)
 }
 
 /// Starts the program, samples it, and ends as it ended.
@@ -147,10 +163,16 @@ fn launch(
     let start = |source| CommandError::Start { program: command.to_string_lossy().into_owned(), source };
     let mut program = Program::start(Command::new(command).args(rest)).map_err(start)?;
     let mut recording = attach(&mut program, options)?;
+    let mut stopped = false;
     let spool = recording.as_mut().map(|recording| Spool::beside(output, recording)).transpose();
     // The program runs already: it goes on, and its end is waited for, whatever becomes of the recording.
     if let (Some(recording), Ok(_)) = (&mut recording, &spool) {
-        sample(recording, limit, |longest| Ok(program.wait(longest)?.is_some()))?;
+        let is_time_up = sample(recording, limit, |longest| Ok(program.wait(longest)?.is_some()))?;
+        if is_time_up && !arguments.keep_running && program.wait(Duration::ZERO)?.is_none() {
+            program.stop()?;
+            // That was our doing, and is no failure.
+            stopped = true;
+        }
     }
     let status = loop {
         if let Some(status) = program.wait(LONG)? {
@@ -162,9 +184,30 @@ fn launch(
         (Some(recording), Some(spool)) => spool.write(recording, arguments, format, output)?,
         _ => say("note: nothing was recorded"),
     }
-    match launch::end_like(status) {
+    end((!stopped).then_some(status))
+}
+
+/// Ends as the program did; one that we have stopped did nothing wrong.
+fn end(status: Option<ExitStatus>) -> Result<(), CommandError> {
+    match status.map_or(0, launch::end_like) {
         0 => Ok(()),
         code => Err(CommandError::Ended(code)),
+    }
+}
+
+/// For how long to sample.
+#[derive(Clone, Copy, Debug)]
+struct Limit(Option<Duration>);
+
+fn limit(text: &str) -> Result<Limit, String> {
+    if text == "unlimited" {
+        return Ok(Limit(None));
+    }
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds.is_finite() => {
+            Ok(Limit(Some(Duration::from_secs_f64(seconds.min(1e9)))))
+        }
+        _ => Err("not a number of seconds above 0, nor `unlimited`".to_owned()),
     }
 }
 
@@ -187,20 +230,21 @@ fn attach(program: &mut Program, options: SampleOptions) -> Result<Option<Record
     Ok(None)
 }
 
-/// Samples until the time is up, there is nothing left to sample, or `wait` says that it is over.
+/// Samples until the time is up, there is nothing left to sample, or `wait` says that it is over. Whether the time is up is
+/// the answer.
 fn sample(
     recording: &mut Recording,
     limit: Option<Duration>,
     mut wait: impl FnMut(Duration) -> io::Result<bool>,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     let begun = Instant::now();
     loop {
         let left = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(begun.elapsed()));
         if wait(recording.wait().min(left))? || left.is_zero() {
-            return Ok(());
+            return Ok(left.is_zero());
         }
         if recording.wait().is_zero() && !recording.sample() {
-            return Ok(());
+            return Ok(false);
         }
     }
 }

@@ -27,7 +27,7 @@ use hotspan_analyze::{Model, RUN_KEY, TreeOptions};
 use hotspan_collect::clock::{UnixNanos, WallOffset};
 use hotspan_collect::{clock, launch};
 use hotspan_formats::export::flamegraph::Flamegraph;
-use hotspan_formats::{ExportError, memory_limit, save};
+use hotspan_formats::{ExportError, save};
 use hotspan_store::Trace;
 use serde_json::{Value, json};
 
@@ -196,14 +196,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     facts["unrecorded"] = descendants.unrecorded(&output.spool);
     facts["kept_since_unix_ns"] = recordings.kept_since().into();
     let saved = output.save(&recordings, &facts);
-    if let Some(reason) = limits::too_large_to_report(recordings.events(), memory_limit())
-        && saved.is_ok()
-    {
-        output.remove_spool();
-        say(&reason);
-        say(&saved_where(&output, rank));
-        return end_like(status);
-    }
     let model = match &saved {
         Ok(()) => match hotspan_formats::open(&output.path) {
             Ok(trace) => {
@@ -227,10 +219,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     };
     // All ranks share a terminal or a log: one report there is enough.
     if rank.is_none_or(|rank| rank.number == 0) {
-        let mut text = Vec::new();
-        let mut stderr = Outlet::stderr();
-        report::write(&model, arguments.format, stderr.style(), &mut text)?;
-        let _ = writeln!(stderr).and_then(|()| stderr.write_all(&text)).and_then(|()| writeln!(stderr));
+        show_report(&model, arguments.format);
     }
     match saved {
         Ok(()) => say(&saved_where(&output, rank)),
@@ -262,6 +251,18 @@ fn saved_where(output: &Output, rank: Option<Rank>) -> String {
     }
 }
 
+/// Shows the report, or says why there is none: the program has run, and its exit code is worth more than ours.
+fn show_report(model: &Model, format: ReportFormat) {
+    let (mut text, mut stderr) = (Vec::new(), Outlet::stderr());
+    match report::write(model, format, stderr.style(), &mut text) {
+        // Whoever closed standard error does not want it.
+        Ok(()) => {
+            let _ = writeln!(stderr).and_then(|()| stderr.write_all(&text)).and_then(|()| writeln!(stderr));
+        }
+        Err(error) => say(&format!("note: there is no report: {error}")),
+    }
+}
+
 /// Says what to do about a recording that could not be saved.
 fn say_not_saved(error: &ExportError, output: &Output) {
     let spool = output.spool.display();
@@ -281,19 +282,29 @@ fn draw_flame_graph(model: &Model, path: &Path, title: String) {
 pub(crate) fn sample_from_within(
     command: &mut Command,
     rate: u32,
+    limit: Option<Duration>,
     output: &Path,
-) -> Result<(Trace, ExitStatus), CommandError> {
+) -> Result<(Trace, Option<ExitStatus>), CommandError> {
     let spool = spool::make(output)?;
     WallOffset::now().agree();
     let mut options = json!({"rate": rate, "operators": false});
     tell_run(&mut options, &spool);
     inject(command, None, &options)?;
-    let mut process = 0;
-    let status = launch::run(command, LONG, |pid| process = pid);
-    let status = status.map_err(|error| {
+    let mut launched = launch::Program::start(command).map_err(|error| {
         let _ = fs::remove_dir(&spool);
         CommandError::Start { program: command.get_program().display().to_string(), source: error }
     })?;
+    let process = launched.id();
+    let status = match limit {
+        Some(limit) => launched.wait(limit)?,
+        None => loop {
+            if let Some(status) = launched.wait(LONG)? {
+                break Some(status);
+            }
+        },
+    };
+    launched.stop()?;
+    drop(launched);
     spool::wait_for_children(&spool);
     let trace = merged(&spool, process);
     let _ = fs::remove_dir_all(&spool);

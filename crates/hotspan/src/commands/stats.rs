@@ -29,7 +29,7 @@ Examples:
   hotspan stats train.py.lprof        # line_profiler's report; --json for programs
   hotspan stats runs/ --json | jq '.[] | {rank, rows: .rows[:3]}'";
 
-/// Show what the time was spent on: torch's key_averages table, in a blink
+/// Show what the time was spent on: torch's key_averages table
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

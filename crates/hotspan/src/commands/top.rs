@@ -1,9 +1,11 @@
 //! `hotspan top`: what a running Python program spends its time on, live.
 //!
-//! Here are the arguments and the table that `--once` prints; [`screen`] draws the live screen.
+//! Here are the arguments and the table that `--once` prints; [`screen`] draws the live screen, [`program`] starts a program to look at.
 
+mod program;
 mod screen;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -12,14 +14,18 @@ use hotspan_collect::launch::Signals;
 use hotspan_collect::sampler::{ProcessNumber, Recording, SampleOptions};
 use serde_json::json;
 
+use crate::commands::process::process_number;
 use crate::error::CommandError;
 use crate::present;
+use crate::progress::say;
+use program::Started;
 use screen::{Screen, View};
 
 const EXAMPLES: &str = "\
 Examples:
   hotspan top --pid 1234
   hotspan top --pid 1234 -r 500 -s          # finer, with its children
+  hotspan top -- python train.py            # starts the program, and ends it when you leave
   hotspan top --pid 1234 --once -d 5 --json # no screen: five seconds, as data
 
 Keys: o own time, t total time, l lines or functions, h threads, i idle threads, g GIL only, c clear, q quit";
@@ -28,9 +34,12 @@ Keys: o own time, t total time, l lines or functions, h threads, i idle threads,
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The process to look at
-    #[arg(short, long, value_name = "PID")]
-    pid: u32,
+    /// The process to look at, in decimal or hexadecimal
+    #[arg(short, long, value_name = "PID", value_parser = process_number, required_unless_present = "command", conflicts_with = "command")]
+    pid: Option<u32>,
+    /// The program to start and look at; what it prints is shown only when it fails
+    #[arg(value_name = "COMMAND")]
+    command: Vec<OsString>,
     /// Samples a second
     #[arg(short, long, value_name = "HZ", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rate: u32,
@@ -58,11 +67,51 @@ pub(crate) struct Arguments {
     /// With --once: print JSON, times in nanoseconds
     #[arg(long, requires = "once")]
     json: bool,
+    /// Accepted: names of files are always whole
+    #[arg(long)]
+    full_filenames: bool,
+    /// Accepted with a note: native frames are seen only in programs that `hotspan record --native` starts
+    #[arg(short, long)]
+    native: bool,
+    /// Accepted: the program is never stopped
+    #[arg(long)]
+    nonblocking: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
+    if !arguments.once && !io::stdout().is_terminal() {
+        return Err(CommandError::Usage(
+            "top draws on a terminal; with --once it prints a table (and JSON with --json)".to_owned(),
+        ));
+    }
+    if arguments.native {
+        say(
+            "note: native frames are seen only in programs that hotspan starts (record --native -- python …)",
+        );
+    }
+    let started = Started::from_command(&arguments.command)?;
+    let process = match (&started, arguments.pid) {
+        (Some(started), _) => started.process(),
+        (None, Some(pid)) => ProcessNumber(pid),
+        (None, None) => return Err(CommandError::Usage("give --pid or a command".to_owned())),
+    };
+    let shown = show(arguments, process, started.is_some(), output);
+    let ended = started.map_or(Ok(()), Started::end);
+    shown.and(ended)
+}
+
+fn show(
+    arguments: &Arguments,
+    process: ProcessNumber,
+    is_new: bool,
+    output: &mut dyn Write,
+) -> Result<(), CommandError> {
     let view = View::new(arguments.lines, arguments.idle, arguments.gil);
-    let recording = attach(arguments, &view)?;
+    let options = options(arguments, &view);
+    let recording = match is_new {
+        true => Recording::attach_to_new(process, options)?,
+        false => Recording::attach(process, options)?,
+    };
     let delay = Duration::from_secs_f64(arguments.delay.clamp(0.05, 3600.0));
     let limit = arguments
         .duration
@@ -71,34 +120,29 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     let signals = Signals::to_stop();
     if arguments.once {
         let limit = limit.unwrap_or(delay);
-        return once(arguments, recording, limit, &signals, output);
+        return once(arguments, process, recording, limit, &signals, output);
     }
-    if !io::stdout().is_terminal() {
-        return Err(CommandError::Usage(
-            "top draws on a terminal; with --once it prints a table (and JSON with --json)".to_owned(),
-        ));
-    }
-    let ended =
-        Screen::open(arguments, view, recording, &mut io::stdout().lock())?.show(&signals, delay, limit)?;
-    if ended {
-        writeln!(output, "process {} has ended", arguments.pid)?;
+    let mut stdout = io::stdout().lock();
+    let screen = Screen::open(arguments, process, view, recording, &mut stdout)?;
+    if screen.show(&signals, delay, limit)? {
+        writeln!(output, "process {process} has ended")?;
     }
     Ok(())
 }
 
-fn attach(arguments: &Arguments, view: &View) -> Result<Recording, CommandError> {
-    let options = SampleOptions {
+fn options(arguments: &Arguments, view: &View) -> SampleOptions {
+    SampleOptions {
         period: Duration::from_nanos(1_000_000_000 / u64::from(arguments.rate)),
         subprocesses: arguments.subprocesses,
         idle: view.idle,
         gil_only: view.gil,
-    };
-    Ok(Recording::attach(ProcessNumber(arguments.pid), options)?)
+    }
 }
 
 /// A table of what was seen in a while.
 fn once(
     arguments: &Arguments,
+    process: ProcessNumber,
     mut recording: Recording,
     limit: Duration,
     signals: &Signals,
@@ -121,7 +165,7 @@ fn once(
         let share =
             |part: u64| if totals.looks == 0 { 0.0 } else { part as f64 * 100.0 / totals.looks as f64 };
         let object = json!({
-            "pid": arguments.pid,
+            "pid": process.0,
             "samples": totals.samples,
             "threads": totals.threads,
             "gil_percent": share(totals.gil_held),
@@ -130,7 +174,7 @@ fn once(
         });
         return Ok(present::write_json(&object, output)?);
     }
-    table.title = format!("{} samples of process {}", totals.samples, arguments.pid);
+    table.title = format!("{} samples of process {process}", totals.samples);
     table.rows.truncate(40);
     debug_assert!(table.rows.iter().all(|row| !matches!(row[4], Cell::Missing)));
     output.write_all(present::text(&table).as_bytes())?;

@@ -27,11 +27,44 @@ pub struct LineReportOptions {
     pub details: bool,
     /// Show the time of each function, after all lines.
     pub summarize: bool,
+    /// Begin with the unit of the times.
+    pub heading: bool,
+    /// How wide the columns are at least.
+    pub widths: LineReportWidths,
+}
+
+/// How wide the columns of `line_report` are at least, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineReportWidths {
+    /// The number of the line.
+    pub line: usize,
+    /// How often it was executed.
+    pub hits: usize,
+    /// How long it took in all.
+    pub time: usize,
+    /// How long it took each time.
+    pub per_hit: usize,
+    /// Its share of the time of the function.
+    pub percent: usize,
+}
+
+impl Default for LineReportWidths {
+    fn default() -> Self {
+        Self { line: 6, hits: 9, time: 12, per_hit: 8, percent: 8 }
+    }
 }
 
 impl Default for LineReportOptions {
     fn default() -> Self {
-        Self { unit: 1e-9, skip_zero: false, sort: false, details: true, summarize: false }
+        Self {
+            unit: 1e-9,
+            skip_zero: false,
+            sort: false,
+            details: true,
+            summarize: false,
+            heading: true,
+            widths: LineReportWidths::default(),
+        }
     }
 }
 
@@ -42,14 +75,27 @@ const NANOSECOND: f64 = 1e-9;
 pub fn line_report(trace: &Trace, options: &LineReportOptions, source: Source<'_>) -> String {
     let mut functions = line_functions(trace);
     functions.retain(|function| !function.has_memory());
+    line_function_report(functions, options, source)
+}
+
+/// The same report of functions that come from no trace.
+#[must_use]
+pub fn line_function_report(
+    mut functions: Vec<LineFunction>,
+    options: &LineReportOptions,
+    source: Source<'_>,
+) -> String {
     if options.sort {
         functions.sort_by_key(LineFunction::time);
     }
-    let mut text = format!("Timer unit: {} s\n\n", general(options.unit, 6));
+    let mut text = String::new();
+    if options.heading {
+        let _ = write!(text, "Timer unit: {} s\n\n", general(options.unit, 6));
+    }
     if options.details {
         for function in &functions {
             if !(options.skip_zero && function.lines.is_empty()) {
-                show_function(&mut text, function, options.unit, source);
+                show_function(&mut text, function, options, source);
             }
         }
     }
@@ -94,7 +140,13 @@ fn empty_lines(function: &LineFunction) -> Vec<(u32, String)> {
     (first..=last).map(|line| (line, String::new())).collect()
 }
 
-fn show_function(text: &mut String, function: &LineFunction, unit: f64, source: Source<'_>) {
+fn show_function(
+    text: &mut String,
+    function: &LineFunction,
+    options: &LineReportOptions,
+    source: Source<'_>,
+) {
+    let LineReportWidths { line: number, percent: share, .. } = options.widths;
     let LineFunction { file, first_line, name, lines } = function;
     let (file, name) = (visible(file), visible(name));
     let total = function.time().0 as f64;
@@ -108,15 +160,15 @@ fn show_function(text: &mut String, function: &LineFunction, unit: f64, source: 
         text.push_str("that you ran the profiler from?\nContinuing without the function's contents.\n");
         empty_lines(function)
     };
-    let display: Vec<Shown> = lines.iter().map(|row| Shown::of(row, unit, total)).collect();
+    let display: Vec<Shown> = lines.iter().map(|row| Shown::of(row, options, total)).collect();
     let width = |least: usize, part: fn(&Shown) -> &String| {
         display.iter().map(|shown| part(shown).len()).max().unwrap_or(0).max(least)
     };
-    let hits = width(HITS, |shown| &shown.hits);
-    let time = width(TIME, |shown| &shown.time);
-    let per_hit = width(PER_HIT, |shown| &shown.per_hit);
+    let hits = width(options.widths.hits, |shown| &shown.hits);
+    let time = width(options.widths.time, |shown| &shown.time);
+    let per_hit = width(options.widths.per_hit, |shown| &shown.per_hit);
     let heading = format!(
-        "{:>6} {:>hits$} {:>time$} {:>per_hit$} {:>8}  Line Contents",
+        "{:>number$} {:>hits$} {:>time$} {:>per_hit$} {:>share$}  Line Contents",
         "Line #", "Hits", "Time", "Per Hit", "% Time"
     );
     let _ = writeln!(text, "\n{heading}\n{}", "=".repeat(heading.len()));
@@ -124,7 +176,7 @@ fn show_function(text: &mut String, function: &LineFunction, unit: f64, source: 
         let [nhits, ntime, nper_hit, percent] = shown;
         let _ = writeln!(
             text,
-            "{line:>6} {nhits:>hits$} {ntime:>time$} {nper_hit:>per_hit$} {percent:>8}  {contents}"
+            "{line:>number$} {nhits:>hits$} {ntime:>time$} {nper_hit:>per_hit$} {percent:>share$}  {contents}"
         );
     };
     for &(line, ref contents) in &contents {
@@ -136,10 +188,6 @@ fn show_function(text: &mut String, function: &LineFunction, unit: f64, source: 
     text.push('\n');
 }
 
-const HITS: usize = 9;
-const TIME: usize = 12;
-const PER_HIT: usize = 8;
-
 /// The numbers of a line as they are shown.
 struct Shown {
     hits: String,
@@ -149,18 +197,19 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(row: &LineRow, unit: f64, total: f64) -> Self {
+    fn of(row: &LineRow, options: &LineReportOptions, total: f64) -> Self {
+        let widths = options.widths;
         let time = row.time.0 as f64;
-        let scaled = time * (NANOSECOND / unit);
+        let scaled = time * (NANOSECOND / options.unit);
         let number = |value: f64, room: usize| {
             let fixed = format!("{value:5.1}");
             if fixed.len() > room { format!("{:>5}", general(value, 3)) } else { fixed }
         };
         let hits = row.hits.to_string();
         Self {
-            hits: if hits.len() > HITS { general(row.hits as f64, 6) } else { hits },
-            time: number(scaled, TIME),
-            per_hit: number(scaled / row.hits.max(1) as f64, PER_HIT),
+            hits: if hits.len() > widths.hits { general(row.hits as f64, 6) } else { hits },
+            time: number(scaled, widths.time),
+            per_hit: number(scaled / row.hits.max(1) as f64, widths.per_hit),
             percent: if total == 0.0 { String::new() } else { format!("{:5.1}", 100.0 * time / total) },
         }
     }

@@ -370,5 +370,11 @@ fn limited(lengths: impl Iterator<Item = usize>, limit: Option<usize>) -> usize 
 /// A time as tables show it: `1.500ms`.
 #[must_use]
 pub fn time_text(time: Duration) -> String {
-    format::time(time.as_micros(), None)
+    microseconds_text(time.as_micros())
+}
+
+/// Microseconds likewise.
+#[must_use]
+pub fn microseconds_text(time: f64) -> String {
+    format::time(time, None)
 }

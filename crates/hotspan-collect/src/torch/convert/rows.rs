@@ -87,14 +87,14 @@ impl Converter {
         };
         put(keys::EXTERNAL_ID, Arg::Int(self.operators));
         if positional.is_none() {
-            put(keys::RECORD_FUNCTION_ID, Arg::Int(0));
+            put(keys::RECORD_FUNCTION_ID, Arg::Int(self.record_id));
         }
         if let Some([sequence, forward_thread]) = sequence {
             put(keys::SEQUENCE_NUMBER, Arg::Int(sequence));
             put(keys::FORWARD_THREAD, Arg::Int(forward_thread));
         }
         if let Some([concrete, types, strides, dims]) = positional {
-            put(keys::RECORD_FUNCTION_ID, Arg::Int(0));
+            put(keys::RECORD_FUNCTION_ID, Arg::Int(self.record_id));
             put(keys::CONCRETE_INPUTS, Arg::Json(concrete));
             put(keys::INPUT_TYPES, Arg::Json(types));
             put(keys::INPUT_STRIDES, Arg::Json(strides));

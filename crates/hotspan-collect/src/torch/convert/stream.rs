@@ -257,6 +257,8 @@ impl ThreadCursor {
             records += 1;
             match record {
                 Record::Operator(operator) => self.operator(converter, operator, slot, part.chunk()),
+                // Whole programs are recorded without.
+                Record::Id(_) => {}
                 Record::Memory(memory, totals) => converter.memory(self.track, &memory, &totals),
             }
         }

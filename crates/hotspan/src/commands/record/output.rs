@@ -7,10 +7,12 @@ use hotspan_analyze::Model;
 use hotspan_analyze::{ShowOptions, TreeOptions, call_tree};
 use hotspan_formats::export::collapsed::Collapsed;
 use hotspan_formats::export::flamegraph::Flamegraph;
+use hotspan_formats::export::speedscope::EVERY_SAMPLE;
 use hotspan_formats::{EXPORTERS, Exporter, save, uncompressed, write_file};
 use hotspan_store::Losses;
 
 use super::Arguments;
+use super::relabel::Relabel;
 use crate::error::CommandError;
 use crate::files;
 use crate::present::{self, Outlet};
@@ -21,9 +23,10 @@ use crate::progress::say;
 pub(super) enum Format {
     /// An interactive flame graph (SVG)
     Flamegraph,
-    /// Stacks with counts, a line each: py-spy's raw format
-    #[value(alias = "raw")]
+    /// Stacks with counts, a line each
     Collapsed,
+    /// The same as py-spy writes it: files have short names (see --full-filenames), -s and -t name processes and threads
+    Raw,
     /// For https://www.speedscope.app
     Speedscope,
     /// A Chrome trace, for Perfetto
@@ -69,7 +72,7 @@ pub(super) fn output_path(arguments: &Arguments, format: Format) -> Result<Optio
         (None, Format::Tree) => Ok(None),
         (None, _) => {
             let ending = match format {
-                Format::Collapsed => "txt",
+                Format::Collapsed | Format::Raw => "txt",
                 Format::Speedscope => "speedscope.json",
                 Format::Chrome => "json",
                 Format::Pstats => "prof",
@@ -109,11 +112,20 @@ pub(super) fn write(
     output: Option<&Path>,
     model: &Model,
 ) -> Result<(), CommandError> {
+    let relabelled;
+    let model = match relabel(arguments, format) {
+        Some(relabel) => {
+            relabelled = relabel.apply(model);
+            &relabelled
+        }
+        None => model,
+    };
     let samples = model.profile().samples.len();
     tell(model.losses(), samples as u64);
     let options = TreeOptions {
         lines: !arguments.function,
-        threads: arguments.threads,
+        // Raw stacks have a frame for the thread.
+        threads: arguments.threads && format != Format::Raw,
         busy_only: busy_only(arguments),
     };
     let (collapsed, flamegraph);
@@ -122,11 +134,11 @@ pub(super) fn write(
             flamegraph = Flamegraph { options, title: Some(title(arguments)) };
             Some(&flamegraph)
         }
-        Format::Collapsed => {
+        Format::Collapsed | Format::Raw => {
             collapsed = Collapsed { options };
             Some(&collapsed)
         }
-        Format::Speedscope => listed("speedscope"),
+        Format::Speedscope => Some(&EVERY_SAMPLE),
         Format::Chrome => listed("chrome"),
         Format::Hotspan => listed("hotspan"),
         Format::Pstats => listed("prof"),
@@ -139,6 +151,22 @@ pub(super) fn write(
     save(model, exporter, output)?;
     say(&format!("wrote {} ({samples} samples)", output.display()));
     Ok(())
+}
+
+/// What the options change about names and lines; the exporters of trees see to functions themselves.
+fn relabel(arguments: &Arguments, format: Format) -> Option<Relabel> {
+    let is_raw = format == Format::Raw;
+    let lists_frames = matches!(format, Format::Speedscope | Format::Chrome);
+    let changes = Relabel {
+        short_files: is_raw && !arguments.full_filenames,
+        first_lines: arguments.function && lists_frames,
+        no_lines: arguments.nolineno,
+        threads: is_raw && arguments.threads,
+        processes: is_raw && arguments.subprocesses,
+        gil_only: arguments.native && arguments.gil,
+    };
+    // A trace is kept as it was recorded.
+    (changes != Relabel::default() && format != Format::Hotspan).then_some(changes)
 }
 
 /// From outside, threads that wait are left out while sampling; from within they are always seen.

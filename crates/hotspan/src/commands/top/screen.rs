@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use hotspan_analyze::SampledTimes;
 use hotspan_analyze::sampled::{Sampled, SampledTime, ThreadTime, thread_times};
 use hotspan_collect::launch::Signals;
-use hotspan_collect::sampler::{Recording, Totals};
+use hotspan_collect::sampler::{ProcessNumber, Recording, Totals};
 use hotspan_collect::terminal::{RawTerminal, size};
 
-use super::{Arguments, attach};
+use super::{Arguments, options};
 use crate::error::CommandError;
 
 /// No key waits longer than this to be seen.
@@ -57,6 +57,7 @@ enum Asked {
 /// The screen while it is open.
 pub(super) struct Screen<'a> {
     arguments: &'a Arguments,
+    process: ProcessNumber,
     view: View,
     recording: Recording,
     seen: Seen,
@@ -68,6 +69,7 @@ pub(super) struct Screen<'a> {
 impl<'a> Screen<'a> {
     pub(super) fn open(
         arguments: &'a Arguments,
+        process: ProcessNumber,
         view: View,
         recording: Recording,
         output: &'a mut dyn Write,
@@ -75,7 +77,7 @@ impl<'a> Screen<'a> {
         let raw = RawTerminal::enter();
         write!(output, "\x1b[?1049h\x1b[?25l")?;
         let seen = Seen::default();
-        Ok(Self { arguments, view, recording, seen, keys: keys(), output, _raw: raw })
+        Ok(Self { arguments, process, view, recording, seen, keys: keys(), output, _raw: raw })
     }
 
     /// Draws until someone quits; whether the program ended is the answer.
@@ -152,7 +154,7 @@ impl<'a> Screen<'a> {
     }
 
     fn attach_again(&mut self) -> Result<(), CommandError> {
-        self.recording = attach(self.arguments, &self.view)?;
+        self.recording = Recording::attach(self.process, options(self.arguments, &self.view))?;
         self.seen = Seen::default();
         Ok(())
     }
@@ -195,10 +197,10 @@ impl<'a> Screen<'a> {
         let looks = totals.looks.saturating_sub(before.looks).max(1) as f64;
         let share = |now: u64, before: u64| now.saturating_sub(before) as f64 * 100.0 / looks;
         let version = self.recording.reader().map(|reader| reader.interpreter().version.to_string());
-        let Arguments { pid, rate, .. } = self.arguments;
+        let (process, rate) = (self.process, self.arguments.rate);
         vec![
             format!(
-                "hotspan top: process {pid}, Python {}, {rate} samples a second",
+                "hotspan top: process {process}, Python {}, {rate} samples a second",
                 version.unwrap_or_default()
             ),
             format!(

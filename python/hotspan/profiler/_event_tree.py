@@ -1,0 +1,152 @@
+"""Torch's tree of events, as its own tools walk it: ``kineto_results.experimental_event_tree()``.
+
+It is made of the exported trace: every span on its thread, with reports of memory where they happened. Identities of
+tensors are not recorded; whoever asks for them is told.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch._C import _profiler as torch_types
+
+from hotspan._core import HotspanError
+from hotspan.trace import Trace
+
+
+class CallSite(NamedTuple):
+    """Where a Python function is: torch's ``_PyFrameState``."""
+
+    line_number: int
+    file_name: str
+    function_name: str
+    name: str = ""
+
+
+class ExtraFields:
+    """What is known of an event beside its name and times; an instance of torch's class for programs that ask."""
+
+    def __init__(self, kind: type, fields: dict[str, Any]) -> None:
+        self._kind = kind
+        self.__dict__.update(fields)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return self._kind
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise HotspanError(
+            f"{name!r} of an event is known to torch.profiler only. hint: HOTSPAN_COLLECTOR=kineto lets it record"
+        )
+
+
+class ProfilerEvent:
+    """One event of the tree, with the attributes of torch's ``_ProfilerEvent``."""
+
+    def __init__(self, event: dict[str, Any]) -> None:
+        self.name: str = event["name"]
+        self.overload_name = ""
+        self.start_tid: int | str = event.get("tid", 0)
+        self.start_time_ns: int = round(event["ts"] * 1000)
+        self.duration_time_ns: int = round(event.get("dur", 0) * 1000)
+        self.end_time_ns: int = self.start_time_ns + self.duration_time_ns
+        self.parent: ProfilerEvent | None = None
+        self.children: list[ProfilerEvent] = []
+        arguments = event.get("args", {})
+        self.correlation_id = arguments.get("External id", arguments.get("correlation", 0))
+        self.id = arguments.get("Ev Idx", 0)
+        self.tag, self.extra_fields = _described(event, arguments)
+
+    @property
+    def typed(self) -> tuple[Any, Any]:
+        """What kind of event it is, and what is known of it."""
+        return self.tag, self.extra_fields
+
+    def __repr__(self) -> str:
+        return f"<ProfilerEvent {self.name}, {len(self.children)} children>"
+
+
+def _described(event: dict[str, Any], arguments: dict[str, Any]) -> tuple[Any, ExtraFields]:
+    kinds = torch_types._EventType
+    category, name = event.get("cat", ""), event["name"]
+    if category == "python_function":
+        if name.startswith("<built-in"):
+            return kinds.PyCCall, ExtraFields(torch_types._ExtraFields_PyCCall, {"caller": None})
+        return kinds.PyCall, ExtraFields(
+            torch_types._ExtraFields_PyCall,
+            {"callsite": _call_site(name), "caller": None, "module": None, "optimizer": None},
+        )
+    if category == "cpu_instant_event":
+        return kinds.Allocation, ExtraFields(
+            torch_types._ExtraFields_Allocation,
+            {
+                "alloc_size": arguments.get("Bytes", 0),
+                "ptr": arguments.get("Addr", 0),
+                "total_allocated": arguments.get("Total Allocated", 0),
+                "total_reserved": arguments.get("Total Reserved", 0),
+            },
+        )
+    if category in ("cpu_op", "user_annotation"):
+        scope = arguments.get("hotspan scope", 7 if category == "user_annotation" else 0)
+        number = arguments.get("Sequence number", -1)
+        fields = {"name": name, "sequence_number": number, "scope": torch_types.RecordScope(scope)}
+        return kinds.TorchOp, ExtraFields(torch_types._ExtraFields_TorchOp, fields)
+    return kinds.Kineto, ExtraFields(torch_types._ExtraFields_Kineto, {})
+
+
+def _call_site(name: str) -> CallSite:
+    parts = re.fullmatch(r"(.*)\((\d+)\): (.*)", name)
+    return CallSite(int(parts[2]), parts[1], parts[3], name) if parts else CallSite(0, "", name, name)
+
+
+def event_tree(trace: Trace) -> list[ProfilerEvent]:
+    """Return the events that no other encloses, in order of time."""
+    with tempfile.TemporaryDirectory(prefix="hotspan-") as folder:
+        path = Path(folder) / "trace.json"
+        trace.export_chrome_trace(path)
+        exported = json.loads(path.read_bytes())["traceEvents"]
+    threads: dict[Any, list[ProfilerEvent]] = {}
+    for event in exported:
+        is_memory = event.get("ph") == "i" and event.get("cat") == "cpu_instant_event"
+        if (event.get("ph") == "X" and event.get("cat") != "Trace") or is_memory:
+            threads.setdefault((event.get("pid"), event.get("tid")), []).append(ProfilerEvent(event))
+    roots = [root for events in threads.values() for root in _nested(events)]
+    return sorted(roots, key=lambda root: root.start_time_ns)
+
+
+def _nested(events: Iterable[ProfilerEvent]) -> list[ProfilerEvent]:
+    """The outermost of a thread's events; the others become their children."""
+    roots: list[ProfilerEvent] = []
+    around: list[ProfilerEvent] = []
+    for event in sorted(events, key=lambda event: (event.start_time_ns, -event.end_time_ns)):
+        while around and not _encloses(around[-1], event):
+            around.pop()
+        if around:
+            event.parent = around[-1]
+            event.parent.children.append(event)
+            _tell_caller(event, around)
+        else:
+            roots.append(event)
+        if event.tag != torch_types._EventType.Allocation:
+            around.append(event)
+    return roots
+
+
+def _encloses(outer: ProfilerEvent, inner: ProfilerEvent) -> bool:
+    return inner.start_time_ns < outer.end_time_ns >= inner.end_time_ns
+
+
+def _tell_caller(event: ProfilerEvent, around: list[ProfilerEvent]) -> None:
+    """Of a call, tell where the Python function around it is."""
+    kinds = torch_types._EventType
+    if event.tag in (kinds.PyCall, kinds.PyCCall):
+        calls = (one for one in reversed(around) if one.tag == kinds.PyCall)
+        caller = next(calls, None)
+        vars(event.extra_fields)["caller"] = None if caller is None else caller.extra_fields.callsite

@@ -1,0 +1,3 @@
+"""The names of line_profiler.line_profiler_utils."""
+
+from hotspan.lines._scope import StringEnum as StringEnum

@@ -1,0 +1,3 @@
+"""The names of line_profiler.toml_config."""
+
+from hotspan.lines._config import ConfigSource as ConfigSource
