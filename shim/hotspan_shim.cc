@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "names.h"
 #include "recorder.h"
+#include "tensors.h"
 
 #include <ATen/record_function.h>
 #include <c10/core/ScalarType.h>
@@ -20,8 +21,6 @@
 namespace {
 
 constexpr auto kUserScope = static_cast<uint8_t>(at::RecordScope::USER_SCOPE);
-// Inputs that need more than this are dropped, and counted.
-constexpr uint64_t kLargeRoom = 65536;
 
 // Encodes the inputs, or finds the same ones written before: shapes repeat, so most operators write nothing.
 __attribute__((noinline)) uint32_t inputs_of(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
@@ -59,12 +58,14 @@ __attribute__((noinline)) uint32_t inputs_of(HotspanThread *thread, const at::Re
 
 thread_local char last_error[256];
 
-// Writes torch's number of the operator whose record comes next; without room the operator goes without.
-__attribute__((noinline, cold)) void write_id(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
-  if (!has_room(thread, sizeof(HotspanMemory) + sizeof(HotspanMemoryTotals))) return;
+// Writes what few ask for of the operator whose record comes next; without room the operator goes without.
+__attribute__((noinline)) void write_extra(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
+  const uint64_t tensors = is_on(with_tensors) ? tensors_of(thread, fn) : 0;
+  const uint64_t id = is_on(with_ids) ? fn.handle() : 0;
+  if ((id == 0 && tensors == 0) || !has_room(thread, sizeof(HotspanExtra) + sizeof(HotspanMemoryTotals))) return;
   auto *totals = reinterpret_cast<HotspanMemoryTotals *>(thread->records) - 2;
   *totals = {0, 1, 0, 0};
-  *reinterpret_cast<HotspanMemory *>(totals + 1) = {fn.handle(), 1, 0, 0, 0, HOTSPAN_KIND_ID, 0};
+  *reinterpret_cast<HotspanExtra *>(totals + 1) = {id, 1, tensors, 0, 0, HOTSPAN_KIND_EXTRA, 0};
   publish(thread->records, totals);
 }
 
@@ -79,7 +80,13 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction &fn) noex
     count(thread->dropped);
     return nullptr;
   }
-  if (HOTSPAN_UNLIKELY(is_on(with_ids))) write_id(thread, fn);
+  if (HOTSPAN_UNLIKELY(is_on(with_extra))) {
+    write_extra(thread, fn);
+    if (!has_room(thread, 0)) {
+      count(thread->dropped);
+      return nullptr;
+    }
+  }
   auto *record = reinterpret_cast<HotspanOperator *>(thread->records) - 1;
   const auto sequence = static_cast<uint64_t>(fn.seqNr());
   const uint64_t forward = fn.forwardThreadId();
@@ -201,6 +208,8 @@ int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint
     set(with_inputs, HOTSPAN_FLAG_INPUTS);
     set(with_ranges, HOTSPAN_FLAG_RANGES);
     set(with_ids, HOTSPAN_FLAG_IDS);
+    set(with_tensors, HOTSPAN_FLAG_TENSORS);
+    set(with_extra, HOTSPAN_FLAG_IDS | HOTSPAN_FLAG_TENSORS);
     set(with_prepared, HOTSPAN_FLAG_PREPARED);
     set(with_ticks, HOTSPAN_FLAG_TICKS);
     set(with_memory, HOTSPAN_FLAG_MEMORY);
@@ -232,6 +241,7 @@ int32_t hotspan_shim_end(void) {
       for (Callback &callback : callbacks) callback.switch_off();
     }
     stop_listening();
+    release_tensors();
   });
 }
 

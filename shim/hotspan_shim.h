@@ -15,13 +15,13 @@ extern "C" {
 #endif
 
 /* Raised whenever a struct or a function of this file changes. */
-#define HOTSPAN_ABI 5
+#define HOTSPAN_ABI 6
 
 /* Values of `kind` beside those of at::RecordScope (0 to 9). */
 #define HOTSPAN_KIND_ASYNC 0x40 /* added to the scope of a range that ended as an asynchronous one */
 #define HOTSPAN_KIND_MEMORY 0x80
 #define HOTSPAN_KIND_OUT_OF_MEMORY 0x81
-#define HOTSPAN_KIND_ID 0x82 /* in the slots of an allocation: its time is torch's number of the operator that follows */
+#define HOTSPAN_KIND_EXTRA 0x82 /* in the slots of an allocation, of the operator that follows: see HotspanExtra */
 
 /* An operator, autograd node or user range: one slot. */
 typedef struct HotspanOperator {
@@ -54,13 +54,28 @@ typedef struct HotspanMemoryTotals {
   uint64_t unused;
 } HotspanMemoryTotals;
 
+/* What few ask for, in the slots of an allocation before the operator that it is about. */
+typedef struct HotspanExtra {
+  uint64_t id;      /* torch's number of the operator; 0: not asked for */
+  uint64_t one;     /* as above */
+  uint64_t tensors; /* which block of tensors of this thread and session, counted from 1; 0: none */
+  uint32_t unused;
+  uint8_t unused_too;
+  uint8_t kind;
+  uint16_t unused_also;
+} HotspanExtra;
+
 #define HOTSPAN_BLOCK_NAME 1
 #define HOTSPAN_BLOCK_INPUTS 2
+#define HOTSPAN_BLOCK_TENSORS 3
 
 /* The head of every block; blocks are aligned to 8 bytes.
  * A name: `count` bytes, then `more` bytes of the operator's overload.
  * Inputs: one item for each of `count` inputs, then pairs of items, which are keyword inputs; all in 64-bit words. The
- * first word of an item: bits 0-7 tag, 8-15 dtype, 16-23 flags, 32-63 count. */
+ * first word of an item: bits 0-7 tag, 8-15 dtype, 16-23 flags, 32-63 count.
+ * Tensors: three words for each tensor among the positional inputs that has a shape, those of lists included, in order: the
+ * address of its TensorImpl, that of its storage's data, and what it is: bits 0-7 dtype, 8-15 layout, 16-23 device type,
+ * 32-63 device index. */
 typedef struct HotspanBlock {
   uint32_t words; /* of head and content */
   uint32_t type;
@@ -118,7 +133,8 @@ typedef struct HotspanThread {
   uint32_t name_count;
   uint32_t inputs_count;
   uint32_t unregistered; /* how many operators had been unregistered when `names` was last cleared */
-  uint32_t unused[3];
+  uint32_t tensors_count;
+  uint32_t unused[2];
   HotspanNameSlot names[HOTSPAN_NAME_SLOTS];
   HotspanTextSlot texts[HOTSPAN_TEXT_SLOTS];
   HotspanInputSlot inputs[HOTSPAN_INPUT_SLOTS];
@@ -139,6 +155,7 @@ typedef struct HotspanSink {
 #define HOTSPAN_FLAG_RANGES 8 /* let torch make the ranges that it makes for profilers only */
 #define HOTSPAN_FLAG_PREPARED 32 /* let torch prepare the inputs that it prepares for profilers only; not beside torch's RPC */
 #define HOTSPAN_FLAG_IDS 16 /* torch's numbers of operators, which an execution trace has too */
+#define HOTSPAN_FLAG_TENSORS 64 /* which tensors the inputs are; none of their addresses is used again while it records */
 #define HOTSPAN_FLAG_TICKS 4 /* the cheap counter of the processor; otherwise nanoseconds of CLOCK_MONOTONIC */
 
 enum {

@@ -33,6 +33,8 @@ inline const KeywordInputs &keywords_of(const at::RecordFunction &fn) noexcept {
 
 // As in Kineto: longer lists are recorded without their elements.
 constexpr size_t kLongestList = 30;
+// Inputs that need more bytes than this are dropped, and counted.
+constexpr uint64_t kLargeRoom = 65536;
 
 // Writes items of inputs; a write that does not fit is remembered instead of done.
 struct InputWriter {
@@ -69,11 +71,12 @@ struct InputWriter {
     memcpy(at, bytes, length);
     at += count;
   }
+  static bool has_shape(const at::Tensor &tensor) {
+    return tensor.defined() && !tensor.is_nested() && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+  }
   void tensor(const at::Tensor &tensor) {
     const c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
-    if (!tensor.defined() || tensor.is_nested() || impl->has_symbolic_sizes_strides()) {
-      return tag(HOTSPAN_INPUT_UNDEFINED);
-    }
+    if (!has_shape(tensor)) return tag(HOTSPAN_INPUT_UNDEFINED);
     const c10::IntArrayRef sizes = impl->sizes();
     const auto dtype = static_cast<uint64_t>(c10::typeMetaToScalarType(impl->dtype()));
     const bool strided = tensor.layout() == c10::kStrided;

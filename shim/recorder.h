@@ -34,6 +34,8 @@ std::atomic<bool> with_inputs{false};
 std::atomic<bool> with_memory{false};
 std::atomic<bool> with_ranges{false};
 std::atomic<bool> with_ids{false};
+std::atomic<bool> with_tensors{false};
+std::atomic<bool> with_extra{false}; // one of the two
 std::atomic<bool> with_prepared{false};
 std::atomic<bool> with_ticks{false};
 
@@ -64,9 +66,12 @@ inline uint64_t ticks() noexcept {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-static_assert(sizeof(HotspanOperator) == 32 && sizeof(HotspanMemory) == 32 && sizeof(HotspanMemoryTotals) == 32,
+static_assert(sizeof(HotspanOperator) == 32 && sizeof(HotspanMemory) == 32 && sizeof(HotspanMemoryTotals) == 32 &&
+                  sizeof(HotspanExtra) == 32,
               "all slots have the size Rust expects");
 static_assert(offsetof(HotspanOperator, kind) == offsetof(HotspanMemory, kind) &&
+                  offsetof(HotspanOperator, kind) == offsetof(HotspanExtra, kind) &&
+                  offsetof(HotspanOperator, end) == offsetof(HotspanExtra, one) &&
                   offsetof(HotspanOperator, end) == offsetof(HotspanMemory, address) &&
                   offsetof(HotspanOperator, end) == offsetof(HotspanMemoryTotals, one),
               "every slot says at the same offset what it is and that it has ended");

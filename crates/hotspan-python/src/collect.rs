@@ -1,12 +1,13 @@
 //! `Recorder`: the collectors of operators and of device work as Python sees them. When to record is decided in Python.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hotspan_collect::calls::{self, Tracer};
 use hotspan_collect::clock::{self, Ticks};
 use hotspan_collect::cupti;
-use hotspan_collect::torch::{Mark, MarkedBlock, Options, Session, Shim};
+use hotspan_collect::torch::{Mark, MarkedBlock, Options, Session, Shim, TensorTable};
 use pyo3::prelude::*;
 
 use crate::calls::from_calls;
@@ -57,6 +58,26 @@ pub(crate) fn mark(what: String, blocks: Vec<(i64, i64, u64, u64)>) -> Mark {
     }
 }
 
+/// Which tensors the inputs of recorded operators are.
+#[pyclass(frozen, name = "InputTensors", module = "hotspan._core")]
+pub(crate) struct PyInputTensors(TensorTable);
+
+/// The addresses of a `TensorImpl` and of its data, then the numbers of dtype, layout, device type and device.
+type PyInputTensor = (u64, u64, u8, u8, u8, i32);
+
+#[pymethods]
+impl PyInputTensors {
+    /// Those of the operator with this `External id` that have a shape, in order, with those of lists.
+    fn of(&self, external_id: i64) -> Vec<PyInputTensor> {
+        let tensors = self.0.of(external_id).iter();
+        tensors
+            .map(|one| {
+                (one.implementation, one.data, one.dtype, one.layout, one.device_type, one.device_index)
+            })
+            .collect()
+    }
+}
+
 /// A running recording of torch operators. Dropping it ends it.
 #[pyclass(frozen, name = "Recorder", module = "hotspan._core")]
 pub(crate) struct PyRecorder {
@@ -98,25 +119,19 @@ impl Drop for PyRecorder {
 
 #[pymethods]
 impl PyRecorder {
-    /// Begins to record on all threads.
+    /// Begins to record on all threads, with what is named: `shapes`, `memory`, `prepared_inputs`, `ids`, `tensors`,
+    /// `overload_names`.
     #[staticmethod]
-    #[pyo3(signature = (torch_root, shapes, memory, prepared_inputs, ids, overload_names))]
-    fn start(
-        py: Python<'_>,
-        torch_root: PathBuf,
-        shapes: bool,
-        memory: bool,
-        prepared_inputs: bool,
-        ids: bool,
-        overload_names: bool,
-    ) -> PyResult<Self> {
+    #[pyo3(signature = (torch_root, what))]
+    fn start(py: Python<'_>, torch_root: PathBuf, what: HashSet<String>) -> PyResult<Self> {
         let options = Options {
-            shapes,
-            memory,
-            prepared_inputs,
-            ids,
+            shapes: what.contains("shapes"),
+            memory: what.contains("memory"),
+            prepared_inputs: what.contains("prepared_inputs"),
+            ids: what.contains("ids"),
+            tensors: what.contains("tensors"),
+            overload_names: what.contains("overload_names"),
             ranges: true,
-            overload_names,
             ..Options::default()
         };
         let started = py.detach(|| Session::start(&Shim::load(&torch_root)?, options));
@@ -153,7 +168,8 @@ impl PyRecorder {
         Ok(())
     }
 
-    /// Ends the recording; what was recorded, with this metadata (keys and JSON texts), is a trace.
+    /// Ends the recording; what was recorded, with this metadata (keys and JSON texts), is a trace. Which tensors the
+    /// inputs are comes beside it.
     /// Marks say what tensors are, by readings of the recording clock. Files of Python functions are shown without these
     /// prefixes.
     fn stop(
@@ -162,7 +178,7 @@ impl PyRecorder {
         metadata: Vec<(String, String)>,
         marks: Vec<PyMark>,
         prefixes: Vec<String>,
-    ) -> PyResult<PyTrace> {
+    ) -> PyResult<(PyTrace, PyInputTensors)> {
         let calls = self.end_calls().map(|tracer| {
             let calls = tracer.take_spans(&prefixes);
             tracer.clear();
@@ -178,13 +194,14 @@ impl PyRecorder {
             if let Some(device) = self.take_device().and_then(cupti::Session::stop) {
                 recording.add_device(device);
             }
-            let mut builder = recording.into_builder();
+            let (mut builder, tensors) = recording.into_builder_and_tensors();
             for (key, json) in &metadata {
                 builder.metadata.set(key, json);
             }
-            Some(builder.finish())
+            Some((builder.finish(), tensors))
         });
-        stopped.map(PyTrace::new).ok_or_else(|| CollectError::new_err("this recording was stopped already"))
+        let stopped = stopped.map(|(trace, tensors)| (PyTrace::new(trace), PyInputTensors(tensors)));
+        stopped.ok_or_else(|| CollectError::new_err("this recording was stopped already"))
     }
 
     /// Ends the recording and forgets what it recorded.

@@ -1,7 +1,7 @@
 //! `FunctionEvent`: one event, with torch's attribute names. Times are in microseconds, as torch gives them.
 
 mod arguments;
-mod concrete;
+pub(crate) mod concrete;
 mod flows;
 mod lookup;
 mod parts;

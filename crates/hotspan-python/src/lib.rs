@@ -48,11 +48,13 @@ mod _core {
     #[pymodule_export]
     use crate::calls::{PyCallProfiler, function_stats, function_text};
     #[pymodule_export]
-    use crate::collect::{PyRecorder, clock_now, cupti_library, warm_up_device};
+    use crate::collect::{PyInputTensors, PyRecorder, clock_now, cupti_library, warm_up_device};
     #[pymodule_export]
     use crate::error::{CollectError, HotspanError, TraceFormatError};
     #[pymodule_export]
     use crate::events::{PyEvent, PyEvents};
+    #[pymodule_export]
+    use crate::function_event::concrete::concrete_value;
     #[pymodule_export]
     use crate::function_event::{PyEventKernel, PyFunctionEvent, PyInterval};
     #[pymodule_export]

@@ -24,6 +24,7 @@ from hotspan._notices import say_once
 from hotspan._stacks import file_prefixes, module_call_code
 from hotspan.profiler import _device, _rpc, _under_run
 from hotspan.profiler._garbage import GarbageCollections
+from hotspan.profiler._identities import Identities
 from hotspan.profiler._kineto import KinetoCollector
 from hotspan.profiler._modules import ModuleCalls
 from hotspan.profiler._request import Request, device_of
@@ -58,6 +59,10 @@ class Collector(Protocol):
     def results(self) -> Any:
         """What torch.profiler recorded, where that did; None otherwise."""
 
+    @property
+    def identities(self) -> Identities | None:
+        """Which tensor is which, where hotspan's own collector recorded that."""
+
 
 class _Hook(Protocol):
     def remove(self) -> None:
@@ -71,6 +76,7 @@ class NativeCollector:
         self._request = request
         self._recorder: _core.Recorder | None = None
         self._tensors: TensorMarks | None = None
+        self.identities: Identities | None = None
         self._has_device = False
         # What listens to the program meanwhile.
         self._hooks: list[_Hook] = []
@@ -87,14 +93,7 @@ class NativeCollector:
         request, has_device = self._request, _device.is_wanted(self._request)
         _under_run.lend()
         try:
-            recorder = _core.Recorder.start(
-                torch_folder(),
-                request.shapes,
-                request.memory,
-                request.shapes and not _rpc.is_running(),
-                request.ids,
-                request.overload_names,
-            )
+            recorder = _core.Recorder.start(torch_folder(), self._wanted())
         except CollectError:
             _under_run.take_back(None)
             raise
@@ -112,7 +111,8 @@ class NativeCollector:
         if request.garbage:
             self._hooks.append(GarbageCollections(recorder))
         if request.memory:
-            self._tensors = TensorMarks(_core.clock_now)
+            self.identities = Identities() if request.tensors else None
+            self._tensors = TensorMarks(_core.clock_now, self.identities)
         if request.stack:
             self._trace_calls(recorder)
 
@@ -126,10 +126,12 @@ class NativeCollector:
         if recorder is None:
             raise CollectError("nothing is being recorded")
         try:
-            trace = recorder.stop(list(metadata.items()), marks, self._prefixes)
+            trace, inputs = recorder.stop(list(metadata.items()), marks, self._prefixes)
         finally:
             # Not before: until then the hooks say that a profiler records.
             _torch_switches.switch_off(torch, _RECORDING)
+        if self.identities is not None:
+            self.identities.inputs = inputs
         _under_run.take_back(trace)
         return trace
 
@@ -162,6 +164,18 @@ class NativeCollector:
     def results(self) -> None:
         """Nothing of torch's."""
         return None
+
+    def _wanted(self) -> set[str]:
+        request = self._request
+        wanted = {
+            "shapes": request.shapes,
+            "memory": request.memory,
+            "prepared_inputs": request.shapes and not _rpc.is_running(),
+            "ids": request.ids,
+            "tensors": request.tensors,
+            "overload_names": request.overload_names,
+        }
+        return {name for name, is_wanted in wanted.items() if is_wanted}
 
     def _trace_calls(self, recorder: _core.Recorder) -> None:
         # Before, so that what it takes is not traced.

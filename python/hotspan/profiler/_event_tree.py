@@ -1,7 +1,7 @@
 """Torch's tree of events, as its own tools walk it: ``kineto_results.experimental_event_tree()``.
 
-It is made of the exported trace: every span on its thread, with reports of memory where they happened. Identities of
-tensors are not recorded; whoever asks for them is told.
+It is made of the exported trace: every span on its thread, with reports of memory where they happened. Which tensors
+the inputs of operators are is known where shapes and memory were recorded; otherwise whoever asks is told.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from torch._C import _profiler as torch_types
 
 from hotspan._core import HotspanError
+from hotspan.profiler._identities import Identities, Sighting, StandIn, device_of, number, sighting
 from hotspan.trace import Trace
 
 
@@ -28,16 +30,12 @@ class CallSite(NamedTuple):
     name: str = ""
 
 
-class ExtraFields:
-    """What is known of an event beside its name and times; an instance of torch's class for programs that ask."""
+class ExtraFields(StandIn):
+    """What is known of an event beside its name and times."""
 
     def __init__(self, kind: type, fields: dict[str, Any]) -> None:
         self._kind = kind
         self.__dict__.update(fields)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return self._kind
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -50,7 +48,7 @@ class ExtraFields:
 class ProfilerEvent:
     """One event of the tree, with the attributes of torch's ``_ProfilerEvent``."""
 
-    def __init__(self, event: dict[str, Any]) -> None:
+    def __init__(self, event: dict[str, Any], identities: Identities | None) -> None:
         self.name: str = event["name"]
         self.overload_name = ""
         self.start_tid: int | str = event.get("tid", 0)
@@ -62,7 +60,7 @@ class ProfilerEvent:
         arguments = event.get("args", {})
         self.correlation_id = arguments.get("External id", arguments.get("correlation", 0))
         self.id = arguments.get("Ev Idx", 0)
-        self.tag, self.extra_fields = _described(event, arguments)
+        self.tag, self.extra_fields = _described(event, arguments, identities)
 
     @property
     def typed(self) -> tuple[Any, Any]:
@@ -73,15 +71,19 @@ class ProfilerEvent:
         return f"<ProfilerEvent {self.name}, {len(self.children)} children>"
 
 
-def _described(event: dict[str, Any], arguments: dict[str, Any]) -> tuple[Any, ExtraFields]:
+def _described(
+    event: dict[str, Any], arguments: dict[str, Any], identities: Identities | None
+) -> tuple[Any, ExtraFields]:
     kinds = torch_types._EventType
     category, name = event.get("cat", ""), event["name"]
     if category == "python_function":
         if name.startswith("<built-in"):
             return kinds.PyCCall, ExtraFields(torch_types._ExtraFields_PyCCall, {"caller": None})
+        module = name.removeprefix("nn.Module: ") if name.startswith("nn.Module: ") else None
+        known = None if identities is None or module is None else identities.modules.get(module)
         return kinds.PyCall, ExtraFields(
             torch_types._ExtraFields_PyCall,
-            {"callsite": _call_site(name), "caller": None, "module": None, "optimizer": None},
+            {"callsite": _call_site(name), "caller": None, "module": known, "optimizer": None},
         )
     if category == "cpu_instant_event":
         return kinds.Allocation, ExtraFields(
@@ -91,12 +93,20 @@ def _described(event: dict[str, Any], arguments: dict[str, Any]) -> tuple[Any, E
                 "ptr": arguments.get("Addr", 0),
                 "total_allocated": arguments.get("Total Allocated", 0),
                 "total_reserved": arguments.get("Total Reserved", 0),
+                "device": device_of(arguments.get("Device Type", 0), arguments.get("Device Id", -1)),
+                **({} if identities is None else {"id": None, "allocation_id": None}),
             },
         )
     if category in ("cpu_op", "user_annotation"):
         scope = arguments.get("hotspan scope", 7 if category == "user_annotation" else 0)
-        number = arguments.get("Sequence number", -1)
-        fields = {"name": name, "sequence_number": number, "scope": torch_types.RecordScope(scope)}
+        fields = {
+            "name": name,
+            "sequence_number": arguments.get("Sequence number", -1),
+            "scope": torch_types.RecordScope(scope),
+            "allow_tf32_cublas": torch.backends.cuda.matmul.allow_tf32,
+        }
+        if identities is not None:
+            fields["inputs"] = identities.inputs_of(arguments)
         return kinds.TorchOp, ExtraFields(torch_types._ExtraFields_TorchOp, fields)
     return kinds.Kineto, ExtraFields(torch_types._ExtraFields_Kineto, {})
 
@@ -106,7 +116,7 @@ def _call_site(name: str) -> CallSite:
     return CallSite(int(parts[2]), parts[1], parts[3], name) if parts else CallSite(0, "", name, name)
 
 
-def event_tree(trace: Trace) -> list[ProfilerEvent]:
+def event_tree(trace: Trace, identities: Identities | None) -> list[ProfilerEvent]:
     """Return the events that no other encloses, in order of time."""
     with tempfile.TemporaryDirectory(prefix="hotspan-") as folder:
         path = Path(folder) / "trace.json"
@@ -116,9 +126,45 @@ def event_tree(trace: Trace) -> list[ProfilerEvent]:
     for event in exported:
         is_memory = event.get("ph") == "i" and event.get("cat") == "cpu_instant_event"
         if (event.get("ph") == "X" and event.get("cat") != "Trace") or is_memory:
-            threads.setdefault((event.get("pid"), event.get("tid")), []).append(ProfilerEvent(event))
+            made = ProfilerEvent(event, identities)
+            threads.setdefault((event.get("pid"), event.get("tid")), []).append(made)
+    if identities is not None:
+        events = [event for thread in threads.values() for event in thread]
+        _identify(sorted(events, key=lambda event: event.start_time_ns), identities)
     roots = [root for events in threads.values() for root in _nested(events)]
     return sorted(roots, key=lambda root: root.start_time_ns)
+
+
+# The function that torch calls at the end of every step of an optimizer, for profilers.
+_STEP_CODE = ": _optimizer_step_code"
+
+
+def _identify(events: list[ProfilerEvent], identities: Identities) -> None:
+    """Tell tensors and allocations, in order of time, which they are."""
+    steps = iter(identities.optimizers)
+    for event in events:
+        if event.name.endswith(_STEP_CODE):
+            vars(event.extra_fields)["optimizer"] = next(steps, None)
+    number(_sightings(events))
+
+
+def _sightings(events: Iterable[ProfilerEvent]) -> Iterator[Sighting]:
+    kinds = torch_types._EventType
+    seen: set[int] = set()
+    for event in events:
+        fields = event.extra_fields
+        if event.tag == kinds.Allocation:
+            yield Sighting(fields, (fields.ptr, fields.device), frees=fields.alloc_size < 0)
+        elif event.tag == kinds.TorchOp:
+            for given in fields.inputs:
+                tensors = given if isinstance(given, list) else [given]
+                yield from (sighting(one) for one in tensors if isinstance(one, torch_types._TensorMetadata))
+        elif event.tag == kinds.PyCall:
+            # What was learned of a module or an optimizer holds for the first time that it was seen.
+            owner = fields.module or fields.optimizer
+            if owner is not None and owner.self_ptr not in seen:
+                seen.add(owner.self_ptr)
+                yield from (sighting(one) for one in owner.tensors() if one is not None)
 
 
 def _nested(events: Iterable[ProfilerEvent]) -> list[ProfilerEvent]:

@@ -45,6 +45,7 @@ class KinetoCollector:
         self._tensors: TensorMarks | None = None
         #: What torch.profiler recorded, for torch's own tools.
         self.results: Any = None
+        self.identities = None
 
     def prepare(self) -> None:
         """Let torch set up what it needs; CUPTI takes its time."""

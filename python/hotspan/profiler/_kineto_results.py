@@ -1,6 +1,6 @@
 """``prof.profiler.kineto_results``: the part of torch's ``_ProfilerResult`` that has a meaning without Kineto.
 
-Events answer by torch's methods. Identities of tensors are not recorded.
+Events answer by torch's methods.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 from hotspan._core import FunctionEvent
+from hotspan.profiler._identities import Identities
 from hotspan.trace import Trace
 
 
@@ -162,8 +163,8 @@ for _name in ("linked_correlation_id", "metadata_json", "flow_id", "flow_start",
 class KinetoResults:
     """What was recorded, as torch's tools look at it."""
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
+    def __init__(self, trace: Trace, identities: Identities | None) -> None:
+        self._trace, self._identities = trace, identities
 
     def trace_start_ns(self) -> int:
         """Unix time that the times of ``prof.events()`` count from."""
@@ -185,7 +186,8 @@ class KinetoResults:
         self._trace.export_chrome_trace(path)
 
     def experimental_event_tree(self) -> list[Any]:
-        """Return the events that no other encloses, each with its children; nothing is known of single tensors."""
+        """Return the events that no other encloses, each with its children. With shapes and memory, of every tensor it
+        is known which it is."""
         from hotspan.profiler._event_tree import event_tree
 
-        return list(event_tree(self._trace))
+        return list(event_tree(self._trace, self._identities))

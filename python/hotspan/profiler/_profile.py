@@ -17,7 +17,6 @@ import torch.profiler.profiler
 from torch.autograd.profiler import KinetoStepTracker
 from torch.profiler import ExecutionTraceObserver, ProfilerAction, ProfilerActivity, record_function
 
-from hotspan._core import HotspanError
 from hotspan._notices import warn_once
 from hotspan.profiler import _collector
 from hotspan.profiler._experimental import KINETO_ONLY, is_set, without
@@ -218,7 +217,7 @@ class profile(Results, torch.profiler.profiler.profile):  # type: ignore[misc]  
             self._statistics.profiler_disable_call_duration_us = _since(begun)
             self.profiling_end_time_ns = begun
             self._statistics.profiling_window_duration_sec = (begun - self.profiling_start_time_ns) / 1e9
-            self._kineto_results = collector.results
+            self._kineto_results, self._identities = collector.results, collector.identities
         finally:
             _collector.release()
 
@@ -252,17 +251,11 @@ class profile(Results, torch.profiler.profiler.profile):  # type: ignore[misc]  
         return self._step_range
 
     def _memory_profile(self) -> Any:
-        """Return torch's analysis of memory, where torch.profiler recorded what it needs."""
+        """Return torch's analysis of memory."""
         names = ("record_shapes", "profile_memory", "with_stack")
         missing = [f"{name}=True" for name in names if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
-        if self._kineto_results is None:
-            raise HotspanError(
-                "torch's analysis of memory needs the identities of tensors, which torch.profiler alone records. "
-                "hint: HOTSPAN_COLLECTOR=kineto lets it record; export_memory_timeline() and trace.memory_timeline() "
-                "work without"
-            )
         from torch.profiler._memory_profiler import MemoryProfile
 
         return MemoryProfile(self.kineto_results)

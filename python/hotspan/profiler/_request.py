@@ -40,6 +40,11 @@ class Request:
         return is_set(self.experimental_config, "capture_overload_names")
 
     @property
+    def tensors(self) -> bool:
+        """Whether single tensors are told apart: as in torch, where shapes and memory are recorded."""
+        return self.shapes and self.memory
+
+    @property
     def garbage(self) -> bool:
         """Whether collections of garbage are recorded."""
         return is_set(self.experimental_config, "record_python_gc_info")

@@ -15,6 +15,7 @@ from hotspan._core import HotspanError
 from hotspan._notices import warn_once
 from hotspan.advice import Advice
 from hotspan.event_list import EventList, FunctionEventList, write_stacks
+from hotspan.profiler._identities import Identities
 from hotspan.profiler._kineto_results import KinetoResults
 from hotspan.trace import Trace, function_events
 
@@ -33,6 +34,8 @@ class Results:
         self._late_metadata: dict[str, str] = {}
         # What torch.profiler recorded, where that did.
         self._kineto_results: Any = None
+        # Which tensor is which in the last window, where that was recorded.
+        self._identities: Identities | None = None
         self._statistics = _ProfilerStats()
         # When the last window began and ended, by the counter that torch uses.
         self.profiling_start_time_ns = self.profiling_end_time_ns = 0
@@ -112,7 +115,7 @@ class Results:
         """What was recorded, by the methods of torch's ``_ProfilerResult``; None before."""
         if self._kineto_results is not None:
             return self._kineto_results
-        return None if self._recorded is None else KinetoResults(self.trace)
+        return None if self._recorded is None else KinetoResults(self.trace, self._identities)
 
     def export_chrome_trace(
         self,

@@ -22,6 +22,7 @@ from torch.optim.optimizer import (
 from torch.profiler import DeviceType
 
 from hotspan import _core
+from hotspan.profiler._identities import Identities
 from hotspan.profiler._module_hooks import ForwardHooks
 
 # Device type, device index, address, bytes.
@@ -36,9 +37,11 @@ _DEVICE_TYPES["privateuseone"] = _DEVICE_TYPES.get("privateuse1", 20)
 class TensorMarks:
     """Listens until it is removed; ``marks`` is what was learned, by readings of ``clock``."""
 
-    def __init__(self, clock: Callable[[], int]) -> None:
+    def __init__(self, clock: Callable[[], int], identities: Identities | None = None) -> None:
         self.marks: list[Mark] = []
         self._clock = clock
+        # Told of every module and every step, where single tensors matter.
+        self._identities = identities
         # Modules that were called by the program, and modules that are part of one of those, by their identity.
         self._models: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self._parts: dict[int, weakref.ref[nn.Module]] = {}
@@ -79,6 +82,8 @@ class TensorMarks:
         return part is not None and part() is module
 
     def _enter(self, module: nn.Module, inputs: Any) -> None:
+        if self._identities is not None:
+            self._identities.saw_module(module)
         if self._is_part(module):
             return
         if module not in self._models:
@@ -105,6 +110,8 @@ class TensorMarks:
     def _after_step(self, optimizer: Optimizer, *_arguments: Any) -> None:
         if torch.compiler.is_compiling():
             return
+        if self._identities is not None:
+            self._identities.saw_step(optimizer)
         self._mark_new("optimizer_state", optimizer, _blocks(list(optimizer.state.values())))
 
 

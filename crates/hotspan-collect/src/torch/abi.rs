@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::buffer::SlotShape;
 
 /// `HOTSPAN_ABI`.
-pub(crate) const ABI: u32 = 5;
+pub(crate) const ABI: u32 = 6;
 
 /// What a chunk must know about slots.
 pub(crate) const SLOT_SHAPE: SlotShape = SlotShape { size: 32, done_at: std::mem::offset_of!(Operator, end) };
@@ -17,7 +17,7 @@ pub(crate) const KIND_USER_SCOPE: u8 = 7;
 pub(crate) const KIND_ASYNC: u8 = 0x40;
 pub(crate) const KIND_MEMORY: u8 = 0x80;
 pub(crate) const KIND_OUT_OF_MEMORY: u8 = 0x81;
-const KIND_ID: u8 = 0x82;
+const KIND_EXTRA: u8 = 0x82;
 
 /// The number that stands for a thread whose own number is too large.
 pub(crate) const UNKNOWN_THREAD: u16 = 0xffff;
@@ -77,7 +77,24 @@ pub(crate) struct MemoryTotals {
     unused: u64,
 }
 
+/// `HotspanExtra`: what few ask for of the operator that follows.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Extra {
+    /// torch's number of the operator; 0 where nobody asked for it.
+    pub(crate) id: i64,
+    one: u64,
+    /// Which block of tensors; 0 for none.
+    pub(crate) tensors: u64,
+    unused: u32,
+    unused_too: u8,
+    kind: u8,
+    unused_also: u16,
+}
+
 const _: () = assert!(size_of::<Operator>() == SLOT_SHAPE.size);
+const _: () = assert!(size_of::<Extra>() == SLOT_SHAPE.size);
+const _: () = assert!(std::mem::offset_of!(Operator, kind) == std::mem::offset_of!(Extra, kind));
 const _: () = assert!(size_of::<Memory>() == SLOT_SHAPE.size);
 const _: () = assert!(size_of::<MemoryTotals>() == SLOT_SHAPE.size);
 const _: () = assert!(std::mem::offset_of!(Operator, kind) == std::mem::offset_of!(Memory, kind));
@@ -86,8 +103,8 @@ const _: () = assert!(std::mem::offset_of!(Operator, kind) == std::mem::offset_o
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Record {
     Operator(Operator),
-    /// torch's number of the operator that follows.
-    Id(i64),
+    /// Of the operator that follows.
+    Extra(Extra),
     Memory(Memory, MemoryTotals),
 }
 
@@ -104,8 +121,8 @@ impl Record {
             let kind = AtomicU8::from_ptr(&raw mut (*slot).kind).load(Ordering::Relaxed);
             if kind >= KIND_MEMORY {
                 let totals = slots.next()?.cast::<MemoryTotals>();
-                if kind == KIND_ID {
-                    return Some(Self::Id((*slot.cast::<Memory>()).time as i64));
+                if kind == KIND_EXTRA {
+                    return Some(Self::Extra(slot.cast::<Extra>().read()));
                 }
                 return Some(Self::Memory(slot.cast::<Memory>().read(), totals.read()));
             }
@@ -133,12 +150,15 @@ pub(crate) enum Block<'a> {
     Name(&'a [u8], &'a [u8]),
     /// How many inputs, and their items.
     Inputs(usize, &'a [u64]),
+    /// Three words for each tensor.
+    Tensors(&'a [u64]),
 }
 
 /// `HotspanBlock`.
 const BLOCK_WORDS: usize = 2;
 const BLOCK_NAME: u32 = 1;
 const BLOCK_INPUTS: u32 = 2;
+const BLOCK_TENSORS: u32 = 3;
 
 impl<'a> Block<'a> {
     /// The block at the start of `words`, and the words after it. `None`: there is none, or none that is whole.
@@ -156,6 +176,7 @@ impl<'a> Block<'a> {
                 Self::Name(name, rest.get(..more as usize)?)
             }
             BLOCK_INPUTS => Self::Inputs(count as usize, content),
+            BLOCK_TENSORS => Self::Tensors(content),
             _ => return None,
         };
         Some((block, rest))
@@ -228,6 +249,7 @@ pub(crate) const FLAG_TICKS: u32 = 4;
 pub(crate) const FLAG_RANGES: u32 = 8;
 pub(crate) const FLAG_IDS: u32 = 16;
 pub(crate) const FLAG_PREPARED: u32 = 32;
+pub(crate) const FLAG_TENSORS: u32 = 64;
 
 pub(crate) const OK: i32 = 0;
 pub(crate) const TORCH_PROFILER_ACTIVE: i32 = 1;

@@ -5,6 +5,9 @@ mod describe;
 mod flows;
 mod rows;
 mod stream;
+mod tensors;
+
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use hotspan_store::args::PendingArgs;
 use hotspan_store::{ArgSchemaId, CategoryId, Ident, Loss, StringId, Timestamp, TraceBuilder, TrackId};
@@ -13,7 +16,7 @@ use crate::calls::SpanTable;
 use crate::clock::{Ticks, TimeLine};
 use crate::cupti;
 use crate::host_spans::HostSpans;
-use crate::torch::abi::{self, Functions, Record};
+use crate::torch::abi::{self, Extra, Functions, Record};
 use crate::torch::marks::push_mark;
 use crate::torch::session::{AddedSpan, Options, Recording};
 use crate::torch::threads::ThreadRecording;
@@ -21,6 +24,7 @@ use crate::torch::threads::ThreadRecording;
 use blocks::Blocks;
 use flows::Flows;
 pub use stream::Stream;
+pub use tensors::{InputTensor, TensorTable};
 
 /// Kineto counts time from the start of a period of this many seconds, so that microseconds keep their fractions in
 /// readers that use floating point.
@@ -47,19 +51,24 @@ struct Converter {
     /// Events so far; numbers them as Kineto does.
     index: i64,
     operators: i64,
-    /// torch's number of the operator that is added next; 0 where nobody asked for it.
-    record_id: i64,
+    /// Of the operator that is added next.
+    extra: Extra,
+    tensors: TensorTable,
     unfinished: u64,
 }
 
+/// The last number that an operator of this process was given. Windows of one program go on counting, as torch's do.
+static LAST_ID: AtomicI64 = AtomicI64::new(0);
+
 /// Converts a recording; chunks give their memory back as they are read.
-pub(crate) fn convert(recording: Recording) -> TraceBuilder {
+pub(crate) fn convert(recording: Recording) -> (TraceBuilder, TensorTable) {
     let started = recording.calibration.unix(recording.started).0;
     let period = BASE_SECONDS * 1_000_000_000;
     let base = started.div_euclid(period) * period;
     let clock = TimeLine::fixed(recording.calibration);
     let mut converter = Converter::new(TraceBuilder::new(), recording.shim, clock, recording.options);
     converter.base = base;
+    converter.operators = LAST_ID.load(Ordering::Relaxed);
     converter.stopped = recording.stopped;
     converter.host = recording.device.is_some().then(HostSpans::default);
     converter.describe(recording.options, recording.process);
@@ -104,7 +113,8 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     converter.calls(process, calls);
     converter.flows.settle(&mut converter.builder, i64::MAX);
     converter.window(started, stopped);
-    let Converter { mut builder, unfinished, host, .. } = converter;
+    LAST_ID.fetch_max(converter.operators, Ordering::Relaxed);
+    let Converter { mut builder, unfinished, host, tensors, .. } = converter;
     if let (Some(device), Some(mut host)) = (device, host) {
         let to = cupti::convert::Destination { base, process, first_correlation: 0 };
         cupti::convert::add(&mut builder, device, &calibration, to, &mut host);
@@ -112,7 +122,7 @@ pub(crate) fn convert(recording: Recording) -> TraceBuilder {
     if unfinished > 0 {
         builder.losses.add_many(Loss::UnfinishedSpan, unfinished, None);
     }
-    builder
+    (builder, tensors)
 }
 
 impl Converter {
@@ -135,7 +145,8 @@ impl Converter {
             arg_schemas: [None; 8],
             index: 0,
             operators: 0,
-            record_id: 0,
+            extra: Extra::default(),
+            tensors: TensorTable::default(),
             unfinished: 0,
         }
     }
@@ -162,7 +173,7 @@ impl Converter {
             self.read_blocks(part.blocks(), &mut blocks);
         }
         let mut added = added.into_iter().peekable();
-        let (mut evaluation, mut id): (Option<(abi::Operator, i64)>, i64) = (None, 0);
+        let (mut evaluation, mut extra): (Option<(abi::Operator, Extra)>, _) = (None, Extra::default());
         // Each part gives its memory back when it is read.
         for part in thread.parts {
             let mut slots = part.slots();
@@ -170,29 +181,29 @@ impl Converter {
             while let Some(record) = unsafe { Record::read(&mut slots) } {
                 match record {
                     Record::Operator(operator) => {
-                        let id = std::mem::take(&mut id);
-                        if let Some((waiting, waiting_id)) = evaluation.take() {
-                            self.record_id = waiting_id;
+                        let extra = std::mem::take(&mut extra);
+                        if let Some((waiting, of_waiting)) = evaluation.take() {
+                            self.extra = of_waiting;
                             self.operator(track, &waiting.of_node(&operator), None, &blocks);
                         }
                         while let Some(span) = added.next_if(|span| span.start.0 <= operator.start) {
                             self.added_span(track, &span);
                         }
                         if blocks.name(&operator).is_evaluation {
-                            evaluation = Some((operator, id));
+                            evaluation = Some((operator, extra));
                         } else {
                             self.link(track, thread.identity.torch_thread, &operator);
-                            self.record_id = id;
+                            self.extra = extra;
                             self.operator(track, &operator, None, &blocks);
                         }
                     }
-                    Record::Id(number) => id = number,
+                    Record::Extra(of_next) => extra = of_next,
                     Record::Memory(memory, totals) => self.memory(track, &memory, &totals),
                 }
             }
         }
-        if let Some((waiting, waiting_id)) = evaluation {
-            self.record_id = waiting_id;
+        if let Some((waiting, of_waiting)) = evaluation {
+            self.extra = of_waiting;
             self.operator(track, &waiting, None, &blocks);
         }
         self.added(track, added.collect());

@@ -36,7 +36,7 @@ mod shim;
 mod threads;
 mod trust;
 
-pub use convert::Stream;
+pub use convert::{InputTensor, Stream, TensorTable};
 pub use error::CollectError;
 pub use hooks::{Hooks, Origin};
 pub use install::TorchInstall;

@@ -11,7 +11,7 @@ use crate::clock::{self, Calibration, ClockStart, Ticks};
 use crate::cupti;
 use crate::locks::lock;
 use crate::torch::abi::{self, Functions};
-use crate::torch::convert;
+use crate::torch::convert::{self, TensorTable};
 use crate::torch::shim;
 use crate::torch::threads::{self, ThreadRecording};
 use crate::torch::{CollectError, Mark, Shim};
@@ -30,6 +30,8 @@ pub struct Options {
     pub prepared_inputs: bool,
     /// torch's numbers of operators, by which an execution trace names them too.
     pub ids: bool,
+    /// Which tensors the inputs are, where shapes are recorded; [`Recording::into_builder_and_tensors`] gives them.
+    pub tensors: bool,
     /// Operators by their full name, `aten::add.Tensor` (`capture_overload_names`).
     pub overload_names: bool,
     /// How many bytes of records to hold at most; beyond, records are lost and counted. `None`: no limit.
@@ -103,6 +105,7 @@ impl Session {
             | flag(options.ranges, abi::FLAG_RANGES)
             | flag(options.ids, abi::FLAG_IDS)
             | flag(options.prepared_inputs, abi::FLAG_PREPARED)
+            | flag(options.tensors && options.shapes, abi::FLAG_TENSORS)
             | flag(clock::counter_is_steady(), abi::FLAG_TICKS);
         let started = clock::now();
         if let Err(error) = begin(shim, number, flags) {
@@ -248,6 +251,12 @@ impl Recording {
     /// The trace, as importing an export of torch.profiler would give it.
     #[must_use]
     pub fn into_builder(self) -> TraceBuilder {
+        self.into_builder_and_tensors().0
+    }
+
+    /// The same, and which tensors the inputs of operators are.
+    #[must_use]
+    pub fn into_builder_and_tensors(self) -> (TraceBuilder, TensorTable) {
         convert::convert(self)
     }
 

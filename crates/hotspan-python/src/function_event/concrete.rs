@@ -11,6 +11,12 @@ pub(super) fn value<'py>(text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
     }
 }
 
+/// The value of one input as a trace has it.
+#[pyfunction]
+pub(crate) fn concrete_value<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    of_text(py, text)
+}
+
 fn of_text<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     if text.is_empty() {
         return Ok(py.None().into_bound(py));

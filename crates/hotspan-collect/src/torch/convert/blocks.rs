@@ -1,5 +1,7 @@
 //! Names and inputs of operators: written once by the shim, interned once here, referred to by number in records.
 
+use std::ops::Range;
+
 use hotspan_store::{Arg, StringId};
 
 use super::Converter;
@@ -27,9 +29,11 @@ const EVALUATION: &[u8] = b"autograd::engine::evaluate_function: ";
 pub(super) struct Blocks {
     names: Vec<Name>,
     inputs: Vec<InternedInputs>,
+    /// Where the tensors of a block are in the table of all.
+    tensors: Vec<Range<usize>>,
 }
 
-// Both are counted from 1. What is not there can only be a mistake of the shim; it must not become a panic.
+// All are counted from 1. What is not there can only be a mistake of the shim; it must not become a panic.
 impl Blocks {
     pub(super) fn name(&self, operator: &abi::Operator) -> Name {
         self.names.get((operator.name as usize).wrapping_sub(1)).copied().unwrap_or_default()
@@ -37,6 +41,10 @@ impl Blocks {
 
     pub(super) fn inputs(&self, operator: &abi::Operator) -> Option<&InternedInputs> {
         self.inputs.get((operator.inputs as usize).wrapping_sub(1))
+    }
+
+    pub(super) fn tensors(&self, extra: &abi::Extra) -> Option<Range<usize>> {
+        self.tensors.get((extra.tensors as usize).wrapping_sub(1)).cloned()
     }
 }
 
@@ -47,6 +55,7 @@ impl Converter {
             match block {
                 Block::Name(name, overload) => blocks.names.push(self.name(name, overload)),
                 Block::Inputs(count, items) => blocks.inputs.push(self.inputs(count, items)),
+                Block::Tensors(words) => blocks.tensors.push(self.tensors.add(words)),
             }
         }
     }

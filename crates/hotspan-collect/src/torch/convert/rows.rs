@@ -54,6 +54,9 @@ impl Converter {
             self.time(operator.end)
         };
         self.operators += 1;
+        if let Some(tensors) = blocks.tensors(&self.extra) {
+            self.tensors.name(self.operators, tensors);
+        }
         let sequence = operator.sequence();
         let sequence = sequence.map(|sequence| [sequence, i64::from(operator.forward_thread)]);
         let scope = operator.kind & !abi::KIND_ASYNC;
@@ -87,14 +90,14 @@ impl Converter {
         };
         put(keys::EXTERNAL_ID, Arg::Int(self.operators));
         if positional.is_none() {
-            put(keys::RECORD_FUNCTION_ID, Arg::Int(self.record_id));
+            put(keys::RECORD_FUNCTION_ID, Arg::Int(self.extra.id));
         }
         if let Some([sequence, forward_thread]) = sequence {
             put(keys::SEQUENCE_NUMBER, Arg::Int(sequence));
             put(keys::FORWARD_THREAD, Arg::Int(forward_thread));
         }
         if let Some([concrete, types, strides, dims]) = positional {
-            put(keys::RECORD_FUNCTION_ID, Arg::Int(self.record_id));
+            put(keys::RECORD_FUNCTION_ID, Arg::Int(self.extra.id));
             put(keys::CONCRETE_INPUTS, Arg::Json(concrete));
             put(keys::INPUT_TYPES, Arg::Json(types));
             put(keys::INPUT_STRIDES, Arg::Json(strides));

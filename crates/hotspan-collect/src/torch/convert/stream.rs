@@ -258,7 +258,7 @@ impl ThreadCursor {
             match record {
                 Record::Operator(operator) => self.operator(converter, operator, slot, part.chunk()),
                 // Whole programs are recorded without.
-                Record::Id(_) => {}
+                Record::Extra(_) => {}
                 Record::Memory(memory, totals) => converter.memory(self.track, &memory, &totals),
             }
         }
