@@ -133,6 +133,8 @@ void orphan_contexts() noexcept {
 
 // Puts our object into the slot of this thread: see memory.h.
 inline void listen_to_allocators() noexcept;
+// Forgets which tensors this thread has seen: see tensors.h.
+inline void forget_tensors() noexcept;
 
 // Says goodbye when the thread ends; touched once in attach.
 struct Goodbye {
@@ -140,6 +142,7 @@ struct Goodbye {
   ~Goodbye() {
     thread_is_gone = true;
     orphan_contexts();
+    forget_tensors();
     if (HotspanThread *thread = this_thread) {
       this_thread = nullptr;
       current_sink()->detach(thread);

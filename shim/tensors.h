@@ -10,7 +10,7 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <atomic>
-#include <new>
+#include <utility>
 
 namespace {
 
@@ -22,16 +22,22 @@ struct HeldTensor {
 };
 std::atomic<HeldTensor *> held_tensors{nullptr};
 
-// What this thread has held in a session, so that it need not be held again; a few are forgotten, and held twice.
+// What this thread has held in a session, so that it need not be held again; a few are forgotten, and held twice. A pointer,
+// because the loader has little room for variables of threads.
 constexpr size_t kSeenTensors = 512;
 struct SeenTensors {
   uint64_t session;
   const c10::TensorImpl *tensors[kSeenTensors];
 };
-thread_local SeenTensors seen_tensors;
+thread_local SeenTensors *seen_tensors = nullptr;
+
+inline void forget_tensors() noexcept {
+  delete std::exchange(seen_tensors, nullptr);
+}
 
 void hold(const at::Tensor &tensor, uint64_t session) {
-  SeenTensors &seen = seen_tensors;
+  if (HOTSPAN_UNLIKELY(seen_tensors == nullptr)) seen_tensors = new SeenTensors{};
+  SeenTensors &seen = *seen_tensors;
   if (HOTSPAN_UNLIKELY(seen.session != session)) seen = {session, {}};
   const c10::TensorImpl *address = tensor.unsafeGetTensorImpl();
   const c10::TensorImpl *&slot = seen.tensors[mix(reinterpret_cast<uint64_t>(address), kFirstOdd) % kSeenTensors];

@@ -38,11 +38,9 @@ class ExtraFields(StandIn):
         self.__dict__.update(fields)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise HotspanError(
-            f"{name!r} of an event is known to torch.profiler only. hint: HOTSPAN_COLLECTOR=kineto lets it record"
-        )
+        if name in ("inputs", "id", "allocation_id"):
+            raise HotspanError(f"{name!r} of an event needs record_shapes=True and profile_memory=True")
+        raise AttributeError(name)
 
 
 class ProfilerEvent:
@@ -124,7 +122,7 @@ def event_tree(trace: Trace, identities: Identities | None) -> list[ProfilerEven
         exported = json.loads(path.read_bytes())["traceEvents"]
     threads: dict[Any, list[ProfilerEvent]] = {}
     for event in exported:
-        is_memory = event.get("ph") == "i" and event.get("cat") == "cpu_instant_event"
+        is_memory = event.get("ph") == "i" and event.get("name") == "[memory]"
         if (event.get("ph") == "X" and event.get("cat") != "Trace") or is_memory:
             made = ProfilerEvent(event, identities)
             threads.setdefault((event.get("pid"), event.get("tid")), []).append(made)
