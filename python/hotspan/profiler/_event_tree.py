@@ -46,7 +46,7 @@ class ExtraFields(StandIn):
 class ProfilerEvent:
     """One event of the tree, with the attributes of torch's ``_ProfilerEvent``."""
 
-    def __init__(self, event: dict[str, Any], identities: Identities | None) -> None:
+    def __init__(self, event: dict[str, Any], identities: Identities | None, scopes: dict[int, int]) -> None:
         self.name: str = event["name"]
         self.overload_name = ""
         self.start_tid: int | str = event.get("tid", 0)
@@ -58,7 +58,8 @@ class ProfilerEvent:
         arguments = event.get("args", {})
         self.correlation_id = arguments.get("External id", arguments.get("correlation", 0))
         self.id = arguments.get("Ev Idx", 0)
-        self.tag, self.extra_fields = _described(event, arguments, identities)
+        scope = scopes.get(arguments.get("External id", 0), 0)
+        self.tag, self.extra_fields = _described(event, arguments, identities, scope)
 
     @property
     def typed(self) -> tuple[Any, Any]:
@@ -70,7 +71,7 @@ class ProfilerEvent:
 
 
 def _described(
-    event: dict[str, Any], arguments: dict[str, Any], identities: Identities | None
+    event: dict[str, Any], arguments: dict[str, Any], identities: Identities | None, scope: int
 ) -> tuple[Any, ExtraFields]:
     kinds = torch_types._EventType
     category, name = event.get("cat", ""), event["name"]
@@ -96,7 +97,6 @@ def _described(
             },
         )
     if category in ("cpu_op", "user_annotation"):
-        scope = arguments.get("hotspan scope", 7 if category == "user_annotation" else 0)
         fields = {
             "name": name,
             "sequence_number": arguments.get("Sequence number", -1),
@@ -120,11 +120,13 @@ def event_tree(trace: Trace, identities: Identities | None) -> list[ProfilerEven
         path = Path(folder) / "trace.json"
         trace.export_chrome_trace(path)
         exported = json.loads(path.read_bytes())["traceEvents"]
+    # Files in torch's schema do not say what called for a callback.
+    scopes = {event.external_id: event.scope for event in trace.function_events()}
     threads: dict[Any, list[ProfilerEvent]] = {}
     for event in exported:
         is_memory = event.get("ph") == "i" and event.get("name") == "[memory]"
         if (event.get("ph") == "X" and event.get("cat") != "Trace") or is_memory:
-            made = ProfilerEvent(event, identities)
+            made = ProfilerEvent(event, identities, scopes)
             threads.setdefault((event.get("pid"), event.get("tid")), []).append(made)
     if identities is not None:
         events = [event for thread in threads.values() for event in thread]
