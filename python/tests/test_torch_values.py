@@ -369,6 +369,8 @@ def test_the_tree_of_events_is_torchs(memory: bool) -> None:
         with module.profile(activities=CPU, profile_memory=memory) as prof:
             with module.record_function("a range"):
                 loss = (torch.ones(1) - x) ** 2
+                module.record_function("never closed").__enter__()
+                torch.ones(1)
             loss.backward()
         return outline(prof.profiler.kineto_results.experimental_event_tree())
 

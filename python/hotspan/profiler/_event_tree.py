@@ -172,8 +172,9 @@ def _nested(events: Iterable[ProfilerEvent]) -> list[ProfilerEvent]:
     roots: list[ProfilerEvent] = []
     around: list[ProfilerEvent] = []
     for event in sorted(events, key=lambda event: (event.start_time_ns, -event.end_time_ns)):
-        while around and not _encloses(around[-1], event):
-            around.pop()
+        # What has ended takes with it what began inside and goes on: a range that nobody closed.
+        ended = (depth for depth, outer in enumerate(around) if outer.end_time_ns <= event.start_time_ns)
+        del around[next(ended, len(around)) :]
         if around:
             event.parent = around[-1]
             event.parent.children.append(event)
@@ -183,10 +184,6 @@ def _nested(events: Iterable[ProfilerEvent]) -> list[ProfilerEvent]:
         if event.tag != torch_types._EventType.Allocation:
             around.append(event)
     return roots
-
-
-def _encloses(outer: ProfilerEvent, inner: ProfilerEvent) -> bool:
-    return inner.start_time_ns < outer.end_time_ns >= inner.end_time_ns
 
 
 def _tell_caller(event: ProfilerEvent, around: list[ProfilerEvent]) -> None:
