@@ -127,6 +127,34 @@ def test_torchs_analysis_of_memory_comes_to_the_same() -> None:
     assert ours == theirs
 
 
+@pytest.mark.parametrize("shapes", [False, True])
+def test_without_memory_inputs_have_shapes_and_types_as_far_as_recorded(shapes: bool) -> None:
+    def told(module: Any) -> Any:
+        with module.profile(activities=[ProfilerActivity.CPU], record_shapes=shapes) as prof:
+            torch.ones(2, 3).add(1.5).to(torch.float64).view(6)
+        tree = prof.profiler.kineto_results.experimental_event_tree()
+        # Torch numbers them here, too, and takes a tensor for one whose address it got.
+        inputs = [(event.name, event.extra_fields.inputs) for event in _utils.traverse_dfs(tree)]
+        return [
+            (name, [one if kind_is_plain(one) else number(one)[2:] for one in given])
+            for name, given in inputs
+        ]
+
+    theirs, ours = (told(module) for module in MODULES)
+    assert any(given for _name, given in ours) == shapes
+    assert ours == theirs
+
+
+def kind_is_plain(given: Any) -> bool:
+    return not isinstance(given, torch_types._TensorMetadata)
+
+
+def test_the_tree_is_the_same_every_time() -> None:
+    prof = recorded(hotspan.profiler, views_and_storages)
+    first, second = (prof.profiler.kineto_results.experimental_event_tree() for _ in range(2))
+    assert first[0] is second[0]
+
+
 class Allocated(ctypes.Structure):
     """glibc's ``mallinfo2``."""
 

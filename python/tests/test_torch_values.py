@@ -397,8 +397,6 @@ def test_nodes_of_the_tree_tell_who_called() -> None:
     assert isinstance(operator.extra_fields, torch._C._profiler._ExtraFields_TorchOp)
     assert operator.parent.parent is found
     assert operator.start_tid == found.start_tid == threading.get_native_id()
-    with pytest.raises(hotspan.HotspanError, match="needs record_shapes=True and profile_memory=True"):
-        _ = operator.extra_fields.inputs
 
 
 def test_torchs_own_tools_get_torchs_results_where_torch_recorded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Torch's tree of events, as its own tools walk it: ``kineto_results.experimental_event_tree()``.
 
 It is made of the exported trace: every span on its thread, with reports of memory where they happened. Which tensors
-the inputs of operators are is known where shapes and memory were recorded; otherwise whoever asks is told.
+the inputs of operators are is known where shapes and memory were recorded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import torch
 from torch._C import _profiler as torch_types
 
-from hotspan._core import HotspanError
 from hotspan.profiler._identities import Identities, Sighting, StandIn, device_of, number, sighting
 from hotspan.trace import Trace
 
@@ -37,16 +36,11 @@ class ExtraFields(StandIn):
         self._kind = kind
         self.__dict__.update(fields)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("inputs", "id", "allocation_id"):
-            raise HotspanError(f"{name!r} of an event needs record_shapes=True and profile_memory=True")
-        raise AttributeError(name)
-
 
 class ProfilerEvent:
     """One event of the tree, with the attributes of torch's ``_ProfilerEvent``."""
 
-    def __init__(self, event: dict[str, Any], identities: Identities | None, scopes: dict[int, int]) -> None:
+    def __init__(self, event: dict[str, Any], identities: Identities, scopes: dict[int, int]) -> None:
         self.name: str = event["name"]
         self.overload_name = ""
         self.start_tid: int | str = event.get("tid", 0)
@@ -59,7 +53,8 @@ class ProfilerEvent:
         self.correlation_id = arguments.get("External id", arguments.get("correlation", 0))
         self.id = arguments.get("Ev Idx", 0)
         scope = scopes.get(arguments.get("External id", 0), 0)
-        self.tag, self.extra_fields = _described(event, arguments, identities, scope)
+        described: tuple[Any, Any] = _described(event, arguments, identities, scope)
+        self.tag, self.extra_fields = described
 
     @property
     def typed(self) -> tuple[Any, Any]:
@@ -71,7 +66,7 @@ class ProfilerEvent:
 
 
 def _described(
-    event: dict[str, Any], arguments: dict[str, Any], identities: Identities | None, scope: int
+    event: dict[str, Any], arguments: dict[str, Any], identities: Identities, scope: int
 ) -> tuple[Any, ExtraFields]:
     kinds = torch_types._EventType
     category, name = event.get("cat", ""), event["name"]
@@ -79,7 +74,7 @@ def _described(
         if name.startswith("<built-in"):
             return kinds.PyCCall, ExtraFields(torch_types._ExtraFields_PyCCall, {"caller": None})
         module = name.removeprefix("nn.Module: ") if name.startswith("nn.Module: ") else None
-        known = None if identities is None or module is None else identities.modules.get(module)
+        known = None if module is None else identities.modules.get(module)
         return kinds.PyCall, ExtraFields(
             torch_types._ExtraFields_PyCall,
             {"callsite": _call_site(name), "caller": None, "module": known, "optimizer": None},
@@ -93,7 +88,8 @@ def _described(
                 "total_allocated": arguments.get("Total Allocated", 0),
                 "total_reserved": arguments.get("Total Reserved", 0),
                 "device": device_of(arguments.get("Device Type", 0), arguments.get("Device Id", -1)),
-                **({} if identities is None else {"id": None, "allocation_id": None}),
+                "id": None,
+                "allocation_id": None,
             },
         )
     if category in ("cpu_op", "user_annotation"):
@@ -102,9 +98,8 @@ def _described(
             "sequence_number": arguments.get("Sequence number", -1),
             "scope": torch_types.RecordScope(scope),
             "allow_tf32_cublas": torch.backends.cuda.matmul.allow_tf32,
+            "inputs": identities.inputs_of(arguments),
         }
-        if identities is not None:
-            fields["inputs"] = identities.inputs_of(arguments)
         return kinds.TorchOp, ExtraFields(torch_types._ExtraFields_TorchOp, fields)
     return kinds.Kineto, ExtraFields(torch_types._ExtraFields_Kineto, {})
 
@@ -114,7 +109,7 @@ def _call_site(name: str) -> CallSite:
     return CallSite(int(parts[2]), parts[1], parts[3], name) if parts else CallSite(0, "", name, name)
 
 
-def event_tree(trace: Trace, identities: Identities | None) -> list[ProfilerEvent]:
+def event_tree(trace: Trace, identities: Identities) -> list[ProfilerEvent]:
     """Return the events that no other encloses, in order of time."""
     with tempfile.TemporaryDirectory(prefix="hotspan-") as folder:
         path = Path(folder) / "trace.json"
@@ -128,9 +123,8 @@ def event_tree(trace: Trace, identities: Identities | None) -> list[ProfilerEven
         if (event.get("ph") == "X" and event.get("cat") != "Trace") or is_memory:
             made = ProfilerEvent(event, identities, scopes)
             threads.setdefault((event.get("pid"), event.get("tid")), []).append(made)
-    if identities is not None:
-        events = [event for thread in threads.values() for event in thread]
-        _identify(sorted(events, key=lambda event: event.start_time_ns), identities)
+    events = [event for thread in threads.values() for event in thread]
+    _identify(sorted(events, key=lambda event: event.start_time_ns), identities)
     roots = [root for events in threads.values() for root in _nested(events)]
     return sorted(roots, key=lambda root: root.start_time_ns)
 
@@ -145,7 +139,9 @@ def _identify(events: list[ProfilerEvent], identities: Identities) -> None:
     for event in events:
         if event.name.endswith(_STEP_CODE):
             vars(event.extra_fields)["optimizer"] = next(steps, None)
-    number(_sightings(events))
+    # Without memory, nobody knows whose an address is.
+    if identities.inputs is not None:
+        number(_sightings(events))
 
 
 def _sightings(events: Iterable[ProfilerEvent]) -> Iterator[Sighting]:

@@ -36,6 +36,21 @@ _LAYOUTS = (
     "sparse_bsc",
     "jagged",
 )
+# As C++ calls them, which is how traces have them.
+_TYPE_NAMES = {
+    "unsigned char": "uint8",
+    "signed char": "int8",
+    "short int": "int16",
+    "int": "int32",
+    "long int": "int64",
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "float": "float32",
+    "double": "float64",
+    "bool": "bool",
+    "c10::complex<float>": "complex64",
+    "c10::complex<double>": "complex128",
+}
 _DEVICES = {int(kind): name.lower() for name, kind in DeviceType.__members__.items()}
 
 
@@ -56,8 +71,8 @@ class TensorMetadata(StandIn):
 
     def __init__(
         self,
-        impl_ptr: int,
-        storage_data_ptr: int,
+        impl_ptr: int | None,
+        storage_data_ptr: int | None,
         dtype: Any,
         layout: Any,
         device: torch.device,
@@ -175,10 +190,10 @@ class Identities:
         self.optimizers.append(OptimizerInfo(optimizer))
 
     def inputs_of(self, arguments: dict[str, Any]) -> list[Any]:
-        """Return the inputs of an operator: tensors, lists of tensors, scalars, and None for all else."""
-        if self.inputs is None:
-            return []
-        tensors = iter(self.inputs.of(arguments.get("External id", 0)))
+        """Return the inputs of an operator: tensors, lists of tensors, scalars, and None for all else.
+
+        Without memory, a tensor is known by its shape and type only."""
+        tensors = iter(() if self.inputs is None else self.inputs.of(arguments.get("External id", 0)))
         rows = zip(
             arguments.get("Input type", ()),
             arguments.get("Input Dims", ()),
@@ -194,16 +209,19 @@ def _input(row: tuple[str, Any, Any, str], tensors: Iterator[Any]) -> Any:
     if kind == "Scalar":
         return _core.concrete_value(text)
     if kind == "TensorList":
-        return [_tensor(next(tensors), shape) for shape in zip(sizes, strides, strict=False)]
+        return [_tensor(next(tensors, None), "", shape) for shape in zip(sizes, strides, strict=False)]
     if kind in ("", "ScalarList"):
         return None
-    return _tensor(next(tensors), (sizes, strides))
+    return _tensor(next(tensors, None), kind, (sizes, strides))
 
 
-def _tensor(words: tuple[int, ...], shape: tuple[list[int], list[int]]) -> TensorMetadata:
-    impl, data, dtype, layout, device, index = words
+def _tensor(words: tuple[int, ...] | None, kind: str, shape: tuple[list[int], list[int]]) -> TensorMetadata:
+    if words is None:
+        dtype = getattr(torch, _TYPE_NAMES.get(kind, ""), None)
+        return TensorMetadata(None, None, dtype, torch.strided, torch.device("cpu"), shape)
+    impl, data, number, layout, device, index = words
     return TensorMetadata(
-        impl, data, _named(_DTYPES, dtype), _named(_LAYOUTS, layout), device_of(device, index), shape
+        impl, data, _named(_DTYPES, number), _named(_LAYOUTS, layout), device_of(device, index), shape
     )
 
 
@@ -217,7 +235,7 @@ class Sighting:
 
     # Has `id` and `allocation_id`, which are to be found.
     owner: Any
-    memory: tuple[int, torch.device]
+    memory: tuple[int | None, torch.device]
     impl: int | None = None
     frees: bool = False
 
@@ -254,7 +272,7 @@ def number(sightings: Iterable[Sighting]) -> None:
 
 def _number_allocations(seen: Iterable[Sighting]) -> None:
     """An address is another allocation once it was freed."""
-    current: dict[tuple[int, torch.device], int] = {}
+    current: dict[tuple[int | None, torch.device], int] = {}
     count = 0
     for one in seen:
         if one.memory not in current:

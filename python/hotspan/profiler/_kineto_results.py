@@ -164,30 +164,33 @@ class KinetoResults:
     """What was recorded, as torch's tools look at it."""
 
     def __init__(self, trace: Trace, identities: Identities | None) -> None:
-        self._trace, self._identities = trace, identities
+        self.trace, self._identities = trace, identities or Identities()
+        self._tree: list[Any] | None = None
 
     def trace_start_ns(self) -> int:
         """Unix time that the times of ``prof.events()`` count from."""
-        return self._trace.unix_start_ns or 0
+        return self.trace.unix_start_ns or 0
 
     def events(self) -> list[Any]:
         """Return all events."""
         origin = self.trace_start_ns()
-        return [KinetoEvent(event, origin) for event in self._trace.function_events()]
+        return [KinetoEvent(event, origin) for event in self.trace.function_events()]
 
     def trace_activities(self) -> list[TraceActivity]:
         """Return all events but reports of memory, for torch's exporter in Python."""
         origin = self.trace_start_ns()
-        events = self._trace.function_events()
+        events = self.trace.function_events()
         return [TraceActivity(event, origin) for event in events if event.category != "cpu_instant_event"]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a Chrome trace in Kineto's schema."""
-        self._trace.export_chrome_trace(path)
+        self.trace.export_chrome_trace(path)
 
     def experimental_event_tree(self) -> list[Any]:
-        """Return the events that no other encloses, each with its children. With shapes and memory, of every tensor it
-        is known which it is."""
+        """Return the events that no other encloses, each with its children; the same ones every time. With shapes and
+        memory, of every tensor it is known which it is."""
         from hotspan.profiler._event_tree import event_tree
 
-        return list(event_tree(self._trace, self._identities))
+        if self._tree is None:
+            self._tree = list(event_tree(self.trace, self._identities))
+        return list(self._tree)

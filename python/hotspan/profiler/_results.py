@@ -36,6 +36,7 @@ class Results:
         self._kineto_results: Any = None
         # Which tensor is which in the last window, where that was recorded.
         self._identities: Identities | None = None
+        self._answers: KinetoResults | None = None
         self._statistics = _ProfilerStats()
         # When the last window began and ended, by the counter that torch uses.
         self.profiling_start_time_ns = self.profiling_end_time_ns = 0
@@ -115,7 +116,12 @@ class Results:
         """What was recorded, by the methods of torch's ``_ProfilerResult``; None before."""
         if self._kineto_results is not None:
             return self._kineto_results
-        return None if self._recorded is None else KinetoResults(self.trace, self._identities)
+        if self._recorded is None:
+            return None
+        trace = self.trace
+        if self._answers is None or self._answers.trace is not trace:
+            self._answers = KinetoResults(trace, self._identities)
+        return self._answers
 
     def export_chrome_trace(
         self,
