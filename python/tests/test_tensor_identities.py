@@ -166,12 +166,7 @@ def test_nothing_is_held_when_recording_has_ended() -> None:
     count = 2_000
 
     def window() -> None:
-        with hotspan.profiler.profile(
-            activities=[ProfilerActivity.CPU], record_shapes=True, profile_memory=True
-        ) as prof:
-            for _ in range(count):
-                torch.ones(1).neg()
-        del prof
+        recorded(hotspan.profiler, lambda: [torch.ones(1).neg() for _ in range(count)] and None)
         gc.collect()
 
     allocated = ctypes.CDLL(None).mallinfo2

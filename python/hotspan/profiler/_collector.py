@@ -111,7 +111,7 @@ class NativeCollector:
         if request.garbage:
             self._hooks.append(GarbageCollections(recorder))
         if request.memory:
-            self.identities = Identities() if request.tensors or request.stack else None
+            self.identities = Identities() if request.stack else None
             self._tensors = TensorMarks(_core.clock_now, self.identities)
         if request.stack:
             self._trace_calls(recorder)

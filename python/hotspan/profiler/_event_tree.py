@@ -1,7 +1,7 @@
 """Torch's tree of events, as its own tools walk it: ``kineto_results.experimental_event_tree()``.
 
 It is made of the exported trace: every span on its thread, with reports of memory where they happened. Which tensors
-the inputs of operators are is known where shapes and memory were recorded.
+the inputs of operators are is known where shapes, memory and stacks were recorded.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class Identities:
     def inputs_of(self, arguments: dict[str, Any]) -> list[Any]:
         """Return the inputs of an operator: tensors, lists of tensors, scalars, and None for all else.
 
-        Without memory, a tensor is known by its shape and type only."""
+        Unless single tensors were told apart, one is known by its shape and type only."""
         tensors = iter(() if self.inputs is None else self.inputs.of(arguments.get("External id", 0)))
         rows = zip(
             arguments.get("Input type", ()),

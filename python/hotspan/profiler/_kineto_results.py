@@ -187,8 +187,8 @@ class KinetoResults:
         self.trace.export_chrome_trace(path)
 
     def experimental_event_tree(self) -> list[Any]:
-        """Return the events that no other encloses, each with its children; the same ones every time. With shapes and
-        memory, of every tensor it is known which it is."""
+        """Return the events that no other encloses, each with its children; the same ones every time. With shapes,
+        memory and stacks, of every tensor it is known which it is."""
         from hotspan.profiler._event_tree import event_tree
 
         if self._tree is None:

@@ -41,8 +41,8 @@ class Request:
 
     @property
     def tensors(self) -> bool:
-        """Whether single tensors are told apart: as in torch, where shapes and memory are recorded."""
-        return self.shapes and self.memory
+        """Whether single tensors are told apart: where all is recorded that torch's analysis of memory asks for."""
+        return self.shapes and self.memory and self.stack
 
     @property
     def garbage(self) -> bool:
