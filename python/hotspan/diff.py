@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Side(NamedTuple):
-    """One side's part of a row: the time of a quick step and the calls of a step, or all where there are no steps."""
+    """One side's part of a row: time of the median step and calls of a step, or all where there are no steps."""
 
     time_ns: int
     calls: float

@@ -1,6 +1,6 @@
 //! What got faster or slower from one trace to another: by operator, function, line, kernel, shape or module.
 //!
-//! Where both sides have steps, times are those of a quick step, and [`noise`] tells change from what runs of one program differ by.
+//! Where both sides have steps, times are those of the median step, and [`noise`] tells change from what runs of one program differ by.
 //! A side may have several recordings. [`measure`] says what a row's time is.
 
 mod measure;
@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 use hotspan_store::{Duration, Timestamp};
 
 use crate::model::Model;
+use crate::model::steps::median;
 
 pub use measure::By;
 pub use noise::Verdict;
@@ -21,7 +22,7 @@ use noise::Times;
 /// One side of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Side {
-    /// Time: of a quick step, or of all where there are no steps; of several recordings the mean.
+    /// Time: of the median step, or of all where there are no steps; of several recordings the mean.
     pub time: Duration,
     /// Calls: on average in a step, or all of them.
     pub calls: f64,
@@ -141,7 +142,11 @@ impl Row {
     fn side(&self) -> Side {
         let recordings = self.times.len().max(1) as i64;
         let steps = self.times.iter().map(Vec::len).sum::<usize>().max(1);
-        let time = self.times.iter().map(|times| noise::quick(times) / recordings).sum();
+        let time = self
+            .times
+            .iter()
+            .map(|times| median(times.iter().map(|&time| Duration(time))).0 / recordings)
+            .sum();
         Side { time: Duration(time), calls: self.calls as f64 / steps as f64 }
     }
 }

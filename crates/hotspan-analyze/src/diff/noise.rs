@@ -3,12 +3,13 @@
 //! The steps of one recording are no independent samples: machines have fast and slow stretches, and a whole recording may fall into
 //! one. So a recording counts as one observation of each row, and three things say how far two such observations may be apart:
 //!
-//! - *Quick steps.* Other programs only ever add time, so a row's level is that of its quick steps, [`QUICK`] of the way from the
-//!   fastest to the slowest. Stretches of the recording have quick steps, too; what the better half of them differ by, beside what all rows
-//!   do at the same time, is the row's own spread.
+//! - *The median step.* A row's level is that of its median step: a slow first step or a few that were held up do not move it, and
+//!   it is the time that all other outputs give for a step. Stretches of the recording have median steps, too; what the better half
+//!   of them differ by, beside what all rows do at the same time, is the row's own spread.
 //! - *The machine.* What all rows have in common (a frequency, a busy neighbour) is estimated by their median and taken out, up to
 //!   [`MOST_OF_MACHINE`].
-//! - *The other rows.* What they still differ by, robustly, is a floor below which no difference counts.
+//! - *The other rows.* What they still differ by, robustly, is a floor below which no difference counts. In their sum, the step, it
+//!   cancels out in part.
 //!
 //! With several recordings of a side their own differences say most. Over all rows, Holm's method keeps the chance of a single false
 //! claim at [`FALSE_CLAIMS`].
@@ -42,8 +43,6 @@ impl Verdict {
     }
 }
 
-/// The place of a quick step among all.
-const QUICK: f64 = 0.05;
 /// How often a comparison of equal programs may claim anything: about any row, and about the step.
 const FALSE_CLAIMS: f64 = 0.04;
 const FALSE_CLAIMS_OF_STEP: f64 = 0.01;
@@ -128,18 +127,8 @@ pub(super) struct Judged {
     pub(super) machine: f64,
 }
 
-/// The time of a quick step of a recording; 0 of none.
-pub(super) fn quick(times: &[i64]) -> i64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    quantile(&sorted, QUICK).round() as i64
-}
-
-fn quantile(sorted: &[i64], share: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
-    let place = share * last as f64;
-    let (low, high) = (sorted[place as usize], sorted[last.min(place as usize + 1)]);
-    low as f64 + (high as f64 - low as f64) * place.fract()
+fn median_time(times: &[i64]) -> f64 {
+    median(times.iter().map(|&time| time as f64).collect())
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -158,26 +147,18 @@ fn deviation(values: impl Iterator<Item = f64>) -> f64 {
 
 fn level(times: &[i64]) -> Option<Level> {
     let count = STRETCHES.min(times.len()).max(1);
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    // What does not occur in every step has no quick ones: then averages.
-    let is_rare = quantile(&sorted, QUICK) <= 0.0;
+    // What does not occur in most steps has no median: then averages.
+    let is_rare = median_time(times) <= 0.0;
     let average =
         |times: &[i64]| times.iter().map(|&time| time as f64).sum::<f64>() / times.len().max(1) as f64;
-    let value = if is_rare { average(times) } else { quantile(&sorted, QUICK) };
+    let time_of = |times: &[i64]| if is_rare { average(times) } else { median_time(times) };
+    let value = time_of(times);
     if value <= 0.0 {
         return None;
     }
     let bounds = |place: usize| place * times.len() / count;
-    let stretches: Vec<f64> = (0..count)
-        .map(|place| &times[bounds(place)..bounds(place + 1)])
-        .map(|stretch| {
-            let least = stretch.iter().copied().min().unwrap_or(0) as f64;
-            if is_rare { average(stretch) } else { least }
-        })
-        .map(|time| time.max(1.0).ln())
-        .collect();
-    Some(Level { value: value.ln(), stretches })
+    let stretches = (0..count).map(|place| time_of(&times[bounds(place)..bounds(place + 1)]).max(1.0).ln());
+    Some(Level { value: value.ln(), stretches: stretches.collect() })
 }
 
 fn mean(levels: &[Level]) -> f64 {
@@ -206,7 +187,7 @@ pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>) -> Judged {
         let beyond = row.difference() - noise.common;
         let time = (mean(&row.after).exp() - (mean(&row.before) + noise.common).exp()).abs();
         if beyond.abs() >= LEAST_OF_ROW && time >= whole * LEAST_OF_STEP {
-            chances.push((noise.chance(row, beyond), place));
+            chances.push((noise.chance(row, beyond, noise.others), place));
         }
     }
     let tested = rows.iter().flatten().filter(|row| row.time() >= whole * LEAST_OF_STEP).count();
@@ -224,7 +205,7 @@ pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>) -> Judged {
         (chance_of_step(&step), step.difference())
     } else {
         let beyond = step.difference() - noise.common;
-        (noise.chance(&step, beyond), beyond)
+        (noise.chance(&step, beyond, noise.of_step), beyond)
     };
     let is_change = beyond.abs() >= LEAST_OF_ROW && chance <= FALSE_CLAIMS_OF_STEP;
     let total = if is_change { Verdict::Change } else { Verdict::Noise };
@@ -242,6 +223,8 @@ struct Noise {
     common: f64,
     /// What the other rows differ by besides.
     others: f64,
+    /// What that makes of their sum, the step: what rows differ by on their own cancels out.
+    of_step: f64,
     /// How many rows say so.
     rows: usize,
 }
@@ -279,6 +262,9 @@ impl Noise {
         } else {
             FLOOR_OF_MACHINE
         };
+        let whole = step.time().max(1.0);
+        let shares: f64 = large.iter().map(|row| row.time() / whole).map(|share| share * share).sum();
+        let of_step = if knows_machine { (others * shares.sqrt()).max(FLOOR) } else { others };
         let limit = MOST_OF_MACHINE / 2.0;
         let machine: Vec<f64> = speeds.iter().map(|speed| speed.clamp(-limit, limit)).collect();
         Self {
@@ -286,25 +272,26 @@ impl Noise {
             machine,
             stretches,
             others,
+            of_step,
             rows: if knows_machine { large.len() } else { 0 },
         }
     }
 
-    /// How likely runs of one program differ so much in a row.
-    fn chance(&self, row: &Row, beyond: f64) -> f64 {
+    /// How likely runs of one program differ so much in a row, or in the step, where other rows differ by `others`.
+    fn chance(&self, row: &Row, beyond: f64, others: f64) -> f64 {
         let freedom = self.machine.len().saturating_sub(2) as f64;
         if freedom < 1.0 {
             let spreads = row.recordings().zip(&self.stretches).map(|(level, common)| level.spread(common));
             let spreads: f64 = spreads.map(|spread| spread * spread).sum();
             let stretches: usize = row.recordings().map(|level| level.stretches.len()).sum();
-            let score = beyond.abs() / (spreads + self.others * self.others).sqrt();
+            let score = beyond.abs() / (spreads + others * others).sqrt();
             return tail(score, stretches.saturating_sub(2) + self.rows.min(MOST_ROWS) / 2);
         }
         let (before, after) = self.machine.split_at(row.before.len());
         let own = squares(&row.before, before) + squares(&row.after, after);
         // A few recordings may agree by chance: the other rows hold against it.
         let counts = 1.0 / row.before.len() as f64 + 1.0 / row.after.len() as f64;
-        let prior = (self.others * self.others / counts).max(FLOOR * FLOOR / 2.0);
+        let prior = (others * others / counts).max(FLOOR * FLOOR / 2.0);
         let variance = (own + PRIOR * prior) / (freedom + PRIOR);
         tail(beyond.abs() / (variance * counts).sqrt(), (freedom + PRIOR) as usize)
     }

@@ -22,7 +22,7 @@ impl Diff {
                     format!("; all rows together {:+.0} %, taken for the machine", self.machine_percent)
                 };
                 format!(
-                    "{}, of a quick step among {before} before and {after} after{machine}",
+                    "{}, of the median step of {before} before and {after} after{machine}",
                     capital(self.measure)
                 )
             }
@@ -34,7 +34,7 @@ impl Diff {
             .text("name", "Name", |row| &row.key)
             .help("The operator, function, line, kernel or module.")
             .duration("before", "Before", |row| Some(row.before?.time))
-            .help("The time in the first trace: of a quick step (one in twenty is quicker), or of all where there are no steps.")
+            .help("The time in the first trace: of the median step, or of all where there are no steps.")
             .duration("after", "After", |row| Some(row.after?.time))
             .help("The same in the second trace.")
             .duration("change", "Change", DiffRow::change)

@@ -82,6 +82,18 @@ impl ProgramSteps {
     }
 }
 
+/// The median of some times, which lies in the middle between two where their number is even; 0 of none.
+pub(crate) fn median(times: impl IntoIterator<Item = Duration>) -> Duration {
+    let mut times: Vec<Duration> = times.into_iter().collect();
+    times.sort_unstable();
+    let middle = times.len() / 2;
+    match times.get(middle) {
+        Some(&upper) if times.len().is_multiple_of(2) => Duration(times[middle - 1].0.midpoint(upper.0)),
+        Some(&middle) => middle,
+        None => Duration::ZERO,
+    }
+}
+
 fn marked(model: &Model) -> Vec<Step> {
     let spans = model.spans();
     let prefix = |name: &str| name.strip_prefix("ProfilerStep#").and_then(|number| number.parse().ok());

@@ -1,8 +1,9 @@
 //! Two runs of a program side by side: wall time and its parts, steps, operators, functions, lines and findings.
 //!
 //! Where both runs have steps, their spread tells change from noise for steps and operators ([`crate::diff`]). The parts of the
-//! wall time, functions and lines come from samples of one run each: one has changed when the difference exceeds what sampling
-//! can miss by, a hundredth of the wall time, and the third by which the same work may differ on a busy machine.
+//! wall time, functions and lines come from one run each: one has changed when the difference exceeds what sampling can miss by, a
+//! hundredth of the wall time, and the third by which the same work may differ on a busy machine. Where it exceeds all but the third,
+//! one run of each does not tell.
 
 use hashbrown::HashMap;
 use hotspan_store::Duration;
@@ -17,7 +18,7 @@ use crate::wall_time::{Activity, WallTime};
 
 /// A difference below this part of the wall time is noise.
 const LEAST_OF_WHOLE: i64 = 100;
-/// A difference below this part of the larger time is noise.
+/// A difference below this part of the larger time may be the machine's.
 const LEAST_OF_PART: i64 = 3;
 /// Rows of each table.
 const TOP: usize = 10;
@@ -131,13 +132,14 @@ type HotRows = fn(&Model) -> Vec<HotRow>;
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     total: Duration,
-    /// How much time a sample stands for.
+    /// How much time a sample stands for; 0 where all was recorded.
     period: f64,
 }
 
 impl Scale {
     fn of(wall: &WallTime) -> Self {
-        Self { total: wall.total, period: wall.total.0 as f64 / wall.samples.max(1) as f64 }
+        let period = if wall.samples == 0 { 0.0 } else { wall.total.0 as f64 / wall.samples as f64 };
+        Self { total: wall.total, period }
     }
 }
 
@@ -147,8 +149,13 @@ fn verdict(before: (Scale, Duration), after: (Scale, Duration)) -> Verdict {
     let of_part = before.1.max(after.1).0 / LEAST_OF_PART;
     // A count of n samples is off by the square root of n; twice that in 1 of 20 cases.
     let variance = before.0.period * before.1.0 as f64 + after.0.period * after.1.0 as f64;
-    let is_change = difference > of_whole.max(of_part) && difference as f64 > 2.0 * variance.sqrt();
-    if is_change { Verdict::Change } else { Verdict::Noise }
+    if difference <= of_whole || difference as f64 <= 2.0 * variance.sqrt() {
+        Verdict::Noise
+    } else if difference > of_part {
+        Verdict::Change
+    } else {
+        Verdict::Unknown
+    }
 }
 
 fn hot_changes(before: Vec<HotRow>, after: Vec<HotRow>, scales: (Scale, Scale)) -> Vec<HotChange> {
@@ -189,7 +196,7 @@ impl Comparison {
             };
             let change = change_in_words(before.time, after.time);
             words.push(format!(
-                "A step (a quick one of {steps_before} and of {steps_after}): {change}; {judged}."
+                "A step (the median of {steps_before} and of {steps_after}): {change}; {judged}."
             ));
         }
         let changed = |faster: bool| {
@@ -283,7 +290,7 @@ fn with_change<'a, R>(schema: Schema<'a, R>, times: fn(&R) -> (Duration, Duratio
         .help("The change as a share of the time before.")
 }
 
-/// `5.100 s, then 3.200 s: 37 % less (1.6 times as fast)`.
+/// `5.10 s, then 3.20 s: 37 % less (1.6 times as fast)`.
 fn change_in_words(before: Duration, after: Duration) -> String {
     let change = if before.0 <= 0 || after.0 <= 0 {
         String::new()
@@ -327,11 +334,19 @@ mod tests {
     }
 
     #[test]
+    fn one_run_of_each_does_not_tell_a_slower_machine_from_a_slower_program() {
+        let before = wall(&[(Activity::Operators, 838_100), (Activity::Python, 8_900)], 0);
+        let after = wall(&[(Activity::Operators, 1_049_000), (Activity::Python, 17_000)], 0);
+        let verdicts: Vec<_> = parts(&before, &after).into_iter().map(|row| row.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Unknown, Verdict::Noise]);
+    }
+
+    #[test]
     fn changes_read_well() {
         let words = |before, after| change_in_words(Duration(before), Duration(after));
-        assert_eq!(words(2_000, 1_000), "2.000 us, then 1.000 us: 50 % less (2.00 times as fast)");
-        assert_eq!(words(1_000, 1_500), "1.000 us, then 1.500 us: 50 % more (1.50 times as long)");
-        assert_eq!(words(1_000, 1_001), "1.000 us, then 1.001 us: the same");
+        assert_eq!(words(2_000, 1_000), "2.00 µs, then 1.00 µs: 50 % less (2.00 times as fast)");
+        assert_eq!(words(1_000, 1_500), "1.00 µs, then 1.50 µs: 50 % more (1.50 times as long)");
+        assert_eq!(words(1_000, 1_001), "1.00 µs, then 1.00 µs: the same");
         assert_eq!(words(0, 5), "0 ns, then 5 ns");
     }
 }

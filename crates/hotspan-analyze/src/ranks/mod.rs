@@ -15,7 +15,7 @@ use hotspan_store::{Duration, SampleRow, SampleState};
 use crate::intervals::{Interval, Intervals};
 use crate::model::Model;
 use crate::model::device_work::DeviceWork;
-use crate::model::steps::Step;
+use crate::model::steps::{Step, median};
 use crate::overview::is_ours;
 use crate::steps::{DeviceStep, Exposed};
 
@@ -67,7 +67,7 @@ pub struct RankProcess {
     pub running: Duration,
     /// Time in operators of torch, on all threads.
     pub operators: Duration,
-    /// How many steps it made, and the middle one of their durations.
+    /// How many steps it made, and their median without warm-up.
     pub steps: Option<(u64, Duration)>,
 }
 
@@ -80,15 +80,13 @@ impl RankProcess {
         let samples = model.profile().samples.rows().filter(is_counted);
         let operators = model.averages().rows.iter().filter(|row| !row.is_user_annotation);
         let steps = &model.steps().all;
-        let mut durations: Vec<Duration> = model.steps().steady().iter().map(|step| step.duration).collect();
-        durations.sort_unstable();
-        let median = durations.get(durations.len() / 2).copied();
+        let median = median(model.steps().steady().iter().map(|step| step.duration));
         Self {
             pid,
             wall: model.wall(),
             running: samples.map(|row| row.weight).sum(),
             operators: operators.map(|row| row.self_cpu_time_total).sum(),
-            steps: median.map(|median| (steps.len() as u64, median)),
+            steps: (!steps.is_empty()).then_some((steps.len() as u64, median)),
         }
     }
 }
