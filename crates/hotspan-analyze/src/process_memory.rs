@@ -113,7 +113,7 @@ impl ProcessMemory {
     pub fn report(&self) -> Table {
         let time = |point: Option<&(Timestamp, Bytes)>| Duration(point.map_or(0, |&(time, _)| time.0));
         Schema::<ProcessSeries>::new("processes", "Memory of processes")
-            .count("pid", "PID", |row| row.pid.unsigned_abs())
+            .ordinal("pid", "PID", |row| row.pid.unsigned_abs())
             .help("The number of the process.")
             .text("name", "Name", |row| &row.name)
             .help("The name of the process.")

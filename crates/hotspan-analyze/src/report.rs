@@ -121,6 +121,8 @@ pub enum Unit {
     None,
     /// Calls, events, operations.
     Count,
+    /// Numbers that name something: lines, steps, processes.
+    Ordinal,
     /// Nanoseconds.
     Nanoseconds,
     /// Percent.
@@ -136,6 +138,7 @@ impl Unit {
         match self {
             Self::None => "",
             Self::Count => "count",
+            Self::Ordinal => "ordinal",
             Self::Nanoseconds => "ns",
             Self::Percent => "percent",
             Self::Bytes => "bytes",

@@ -64,5 +64,5 @@ pub use profile::{
 };
 pub use string_table::StringTable;
 pub use trace::{Process, Trace, Track};
-pub use units::{Bytes, Duration, Timestamp};
+pub use units::{Bytes, Duration, Timestamp, digits};
 pub use visible::{is_unsafe_to_show, visible, visible_lines};

@@ -76,27 +76,51 @@ macro_rules! arithmetic {
 }
 arithmetic!(Duration, Bytes);
 
+/// A number with three digits that count, and no more decimals than `most`.
+#[must_use]
+pub fn digits(value: f64, most: usize) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let (mut decimals, mut limit) = (0, 99.95);
+    while decimals < most && size < limit {
+        (decimals, limit) = (decimals + 1, limit / 10.0);
+    }
+    format!("{value:.decimals$}")
+}
+
+/// Writes a value with the largest unit of which it has one, rounded; `step` of a unit are the next.
+fn scaled(f: &mut fmt::Formatter<'_>, value: i64, units: &[(f64, &str)], step: f64) -> fmt::Result {
+    let (value, size) = (value as f64, value.unsigned_abs() as f64);
+    let (factor, name) =
+        units.iter().find(|(factor, _)| size >= factor * (1.0 - 0.5 / step)).unwrap_or(&(1.0, ""));
+    let name = if name.is_empty() { units.last().map_or("", |unit| unit.1) } else { name };
+    if *factor == 1.0 {
+        write!(f, "{value} {name}")
+    } else {
+        write!(f, "{} {name}", digits(value / factor, 2))
+    }
+}
+
+const TIMES: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
+const SIZES: &[(f64, &str)] = &[
+    (1_099_511_627_776.0, "TiB"),
+    (1_073_741_824.0, "GiB"),
+    (1_048_576.0, "MiB"),
+    (1_024.0, "KiB"),
+    (1.0, "B"),
+];
+
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = self.0 as f64;
-        match self.0.unsigned_abs() {
-            0..1_000 => write!(f, "{} ns", self.0),
-            1_000..1_000_000 => write!(f, "{:.3} us", nanos / 1e3),
-            1_000_000..1_000_000_000 => write!(f, "{:.3} ms", nanos / 1e6),
-            _ => write!(f, "{:.3} s", nanos / 1e9),
-        }
+        scaled(f, self.0, TIMES, 1_000.0)
     }
 }
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.0 as f64;
-        match self.0.unsigned_abs() {
-            0..1_024 => write!(f, "{} B", self.0),
-            1_024..1_048_576 => write!(f, "{:.2} KB", bytes / 1024.0),
-            1_048_576..1_073_741_824 => write!(f, "{:.2} MB", bytes / 1_048_576.0),
-            _ => write!(f, "{:.2} GB", bytes / 1_073_741_824.0),
-        }
+        scaled(f, self.0, SIZES, 1_024.0)
     }
 }
 
@@ -106,9 +130,19 @@ mod tests {
 
     #[test]
     fn numbers_carry_their_unit() {
-        assert_eq!(Duration(999).to_string(), "999 ns");
-        assert_eq!(Duration(1_234_567).to_string(), "1.235 ms");
-        assert_eq!(Bytes(-2048).to_string(), "-2.00 KB");
+        let times = [0, 999, 1_000, 1_234_567, 12_345_678, -176_345_678, 999_949_999, 4_000_000_000_000];
+        let shown = ["0 ns", "999 ns", "1.00 µs", "1.23 ms", "12.3 ms", "-176 ms", "1.00 s", "4000 s"];
+        assert_eq!(times.map(|time| Duration(time).to_string()), shown);
+        let sizes = [1, 1_023, -2_048, 12_656_312, 1_073_741_823];
+        let shown = ["1 B", "1023 B", "-2.00 KiB", "12.1 MiB", "1.00 GiB"];
+        assert_eq!(sizes.map(|size| Bytes(size).to_string()), shown);
+    }
+
+    #[test]
+    fn three_digits_count() {
+        let values = [0.0, 0.007_575_757_575_757_576, 9.999, 99.96, 1_696.7, -25.83];
+        assert_eq!(values.map(|value| digits(value, 6)), ["0", "0.00758", "10.0", "100", "1697", "-25.8"]);
+        assert_eq!([0.007_575, 0.5, 33.333].map(|share| digits(share, 2)), ["0.01", "0.50", "33.3"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // Memory: curves over time with a range to select, who held the peak, and what was allocated in the range.
 
 import { selected } from "../base/ranges";
-import { duration } from "../base/units";
+import { duration, moment } from "../base/units";
 import type { Curve, Page } from "../data/api";
 import { isStatic, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
@@ -21,7 +21,7 @@ export function Memory(props: ViewProperties) {
     <>
       {range !== null && (
         <p class="tabs" role="status">
-          <strong>{duration(range.end - range.begin)} selected</strong>, from {duration(range.begin)}
+          <strong>{duration(range.end - range.begin)} selected</strong>, from {moment(range.begin, range.end - range.begin)}
           <button type="button" onClick={() => props.change({ begin: undefined, end: undefined })}>All of the time</button>
           <a href={props.to("timeline", { from: String(range.begin), to: String(range.end) })}>In the timeline</a>
           {isStatic && <span class="quiet">A page to share has the tables of the whole time only.</span>}

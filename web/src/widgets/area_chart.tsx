@@ -3,7 +3,7 @@
 import { useRef, useState } from "preact/hooks";
 import { namedPart } from "../base/colour";
 import type { Stretch } from "../base/ranges";
-import { duration, shown } from "../base/units";
+import { duration, moment, shown } from "../base/units";
 import type { Curve } from "../data/api";
 import { Swatch } from "./swatch";
 
@@ -78,7 +78,7 @@ export function AreaChart({ curve, names = [], range = null, onRange }: Properti
       <h2>{curve.title}</h2>
       <p class="quiet">
         Most: {shown(most, curve.unit)}, over {duration(last - first)}
-        {place >= 0 && `; at ${duration(curve.times[place] ?? 0)}: ${shown(sums[place] ?? 0, curve.unit)}`}
+        {place >= 0 && `; at ${moment(curve.times[place] ?? 0)}: ${shown(sums[place] ?? 0, curve.unit)}`}
         {onRange !== undefined && "; drag to select a range"}
       </p>
       <div class="plot">
@@ -102,7 +102,7 @@ export function AreaChart({ curve, names = [], range = null, onRange }: Properti
         {marked !== null && <rect class="selection" x={x(marked.begin)} width={Math.max(1, x(marked.end) - x(marked.begin))} height={HEIGHT} />}
       </svg>
         <p class="scale" aria-hidden="true"><span>{shown(most, curve.unit)}</span><span>{shown(Math.round(most / 2), curve.unit)}</span><span>0</span></p>
-        <p class="times" aria-hidden="true"><span>{duration(first)}</span><span>{duration(Math.round((first + last) / 2))}</span><span>{duration(last)}</span></p>
+        <p class="times" aria-hidden="true"><span>{moment(first, (last - first) / 100)}</span><span>{moment(Math.round((first + last) / 2), (last - first) / 100)}</span><span>{moment(last, (last - first) / 100)}</span></p>
       </div>
       <ul class="legend">
         {curve.lines.map((line, index) => line.values.some((value) => value > 0) && <li key={line.key}><Swatch colour={colour(index)} />{line.title}</li>)}

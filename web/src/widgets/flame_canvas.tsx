@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { changeColour, heatColour, prefersDark } from "../base/colour";
 import type { FlameLayout } from "../base/flame_layout";
-import { duration } from "../base/units";
+import { duration, percent } from "../base/units";
 import type { FlameData } from "../data/api";
 import { fitted, sheet } from "./canvas";
 
@@ -107,7 +107,7 @@ export function FlameCanvas({ data, layout, label, upward = false, search = "", 
   };
   const place = hover === null ? undefined : data.places[data.place[hover.node] ?? 0];
   const time = hover === null ? 0 : (data.total_time[hover.node] ?? 0);
-  const share = `${((time / Math.max(1, data.total)) * 100).toFixed(2)} %`;
+  const share = percent((time / Math.max(1, data.total)) * 100);
   return (
     <div class="canvas">
       <canvas

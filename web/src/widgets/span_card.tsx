@@ -1,6 +1,6 @@
 // Everything about a span: times, inputs, what it is inside of, what it belongs to.
 
-import { duration } from "../base/units";
+import { duration, moment } from "../base/units";
 import type { Caller, Link, SpanDetails } from "../data/api";
 
 type To = (view: string, parameters: Record<string, string>) => string;
@@ -31,7 +31,7 @@ export function SpanCard(props: Properties) {
         <dt>Time</dt>
         <dd data-duration={details.duration}>{duration(details.duration)}</dd>
         <dt>Begin</dt>
-        <dd>{duration(details.begin)}</dd>
+        <dd>{moment(details.begin)}</dd>
         <dt>Kind</dt>
         <dd>{details.category}</dd>
         <dt>On</dt>

@@ -1,6 +1,6 @@
 // What is drawn over the pixels of a timeline: the ruler, names, titles of tracks, the chosen span, its arrows, the selected range.
 
-import { duration, shown as withUnit } from "../base/units";
+import { moment, shown as withUnit } from "../base/units";
 import { fitted } from "./canvas";
 import type { Arrow, Mark, Range, Scene } from "./timeline_canvas";
 import { HEAD, ROW, RULER, seenLines } from "./timeline_layout";
@@ -73,7 +73,7 @@ function drawRuler(context: CanvasRenderingContext2D, scene: Scene, x: (time: nu
   context.fillRect(0, 0, width, RULER - 1);
   context.fillStyle = quiet ?? "";
   const { first, step } = tickOf(scene.seen, width);
-  for (let time = first; time < scene.seen.to; time += step) context.fillText(duration(time), x(time) + 3, 9);
+  for (let time = first; time < scene.seen.to; time += step) context.fillText(moment(time, step), x(time) + 3, 9);
   context.fillStyle = text ?? "";
   for (const band of scene.info.steps) {
     if (band.end < scene.seen.from || band.begin > scene.seen.to) continue;

@@ -12,7 +12,26 @@ const MOST_NAMED: usize = 4;
 /// Longer commands are cut.
 const LONGEST_COMMAND: usize = 60;
 
-pub(super) fn missing(model: &Model) -> Vec<String> {
+/// What a recording lacks, in words, worst first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// It was cut off, events were lost, or something was repaired: numbers may be too small or off.
+    pub damage: Vec<String>,
+    /// What was not recorded in the first place.
+    pub unrecorded: Vec<String>,
+}
+
+impl Missing {
+    /// All of it.
+    #[must_use]
+    pub fn into_words(self) -> Vec<String> {
+        [self.damage, self.unrecorded].concat()
+    }
+}
+
+/// What a recording lacks.
+#[must_use]
+pub fn missing(model: &Model) -> Missing {
     let trace: &Trace = model.trace();
     let run = trace.metadata().value(RUN_KEY).unwrap_or(Value::Null);
     let processes = trace.metadata().value(PROCESSES_KEY);
@@ -23,16 +42,15 @@ pub(super) fn missing(model: &Model) -> Vec<String> {
     let is_told = |loss: &LossCount| loss.loss == Loss::TruncatedFile && is_known;
     let in_words = |loss: &LossCount| format!("{} ({} x {})", loss.loss.help(), loss.count, loss.loss.name());
     let losses = model.losses().counts().iter().filter(|loss| loss.loss.severity() > Severity::Note);
-    let mut missing: Vec<String> = losses.filter(|loss| !is_told(loss)).map(in_words).collect();
-    missing.splice(0..0, kept(&run).into_iter().chain(shown(trace, &run)));
-    missing.extend(cut_off);
-    missing.extend(unrecorded(&run["unrecorded"]));
+    let losses = losses.filter(|loss| !is_told(loss)).map(in_words);
+    let damage = kept(&run).into_iter().chain(shown(trace, &run)).chain(losses).chain(cut_off).collect();
+    let mut missing: Vec<String> = unrecorded(&run["unrecorded"]).into_iter().collect();
     missing.extend(without_operators(processes));
     let wall_time = model.wall_time().as_ref();
     if wall_time.is_some_and(|wall_time| wall_time.samples == 0 && wall_time.total.0 > 1_000_000_000) {
         missing.push("no samples of the main thread: functions and lines are not known".to_owned());
     }
-    missing
+    Missing { damage, unrecorded: missing }
 }
 
 /// What is left of a recording that got too large or too long.
@@ -259,7 +277,7 @@ mod tests {
         let told = unrecorded(&json!({"count": 6, "named": vec![one; 6]})).unwrap();
         assert!(
             told.starts_with(
-                "6 Python processes were not recorded: python -I -c pass (about 1.000 s; because of -I), "
+                "6 Python processes were not recorded: python -I -c pass (about 1.00 s; because of -I), "
             ),
             "{told}"
         );

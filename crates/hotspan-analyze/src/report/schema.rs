@@ -242,6 +242,8 @@ columns! {
     duration: Option<Duration>, Right, Nanoseconds, |time| time.map_or(Cell::Missing, Cell::Duration);
     /// Adds a column of counts.
     count: Option<u64>, Right, Count, |count| count.map_or(Cell::Missing, Cell::Count);
+    /// Adds a column of numbers that name something: lines, steps, processes.
+    ordinal: Option<u64>, Right, Ordinal, |number| number.map_or(Cell::Missing, Cell::Count);
     /// Adds a column of shares, in percent.
     percent: Option<f64>, Right, Percent, |share| share.map_or(Cell::Missing, Cell::Percent);
     /// Adds a column of amounts of memory.

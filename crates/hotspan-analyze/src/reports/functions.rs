@@ -42,7 +42,7 @@ impl Functions {
             .text("file", "file", |row| &row.function.file)
             .help("Its file; ~ for functions of C.")
             .sorted_as("filename")
-            .count("line", "line", |row| u64::from(row.function.line))
+            .ordinal("line", "line", |row| u64::from(row.function.line))
             .help("The line it begins at.")
             .text("function", "function", |row| &row.function.name)
             .help("The name of the function.")

@@ -49,7 +49,7 @@ pub fn source_line_table(lines: &SourceLines) -> Table {
     let schema = Schema::<(&SourceLine, &LineCost)>::new("lines", "Lines of source")
         .text("file", "File", |row| &row.0.file)
         .help("The source file.")
-        .count("line", "Line #", |row| u64::from(row.0.line))
+        .ordinal("line", "Line #", |row| u64::from(row.0.line))
         .help("The number of the line.")
         .text("function", "Function", |row| &row.0.function)
         .help("The function that the line is in.");

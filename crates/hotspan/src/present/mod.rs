@@ -14,7 +14,7 @@ pub mod torch_table;
 mod tree;
 
 use hotspan_analyze::{Cell, Table};
-use hotspan_store::visible;
+use hotspan_store::{digits, visible};
 
 pub use advice::advice_text;
 pub(crate) use advice::{advice_json, advice_markdown};
@@ -74,15 +74,25 @@ pub(crate) fn markdown(table: &Table) -> String {
     markdown::render(table)
 }
 
+/// A number that counts nothing in particular.
+fn plain(number: f64) -> String {
+    const LARGE: [(f64, &str); 4] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")];
+    match LARGE.iter().find(|(factor, _)| number.abs() >= *factor) {
+        Some((factor, name)) => format!("{} {name}", digits(number / factor, 2)),
+        None if number.fract() == 0.0 => number.to_string(),
+        None => digits(number, 6),
+    }
+}
+
 /// A cell as a person reads it, in one line, its unit beside the number.
 fn shown(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) => visible(text).into_owned(),
         Cell::Count(count) => count.to_string(),
         Cell::Duration(duration) => duration.to_string(),
-        Cell::Percent(percent) => format!("{percent:.2} %"),
+        Cell::Percent(percent) => format!("{} %", digits(*percent, 2)),
         Cell::Bytes(bytes) => bytes.to_string(),
-        Cell::Number(number) => format!("{number:.2}"),
+        Cell::Number(number) => plain(*number),
         Cell::Missing => "-".to_owned(),
     }
 }

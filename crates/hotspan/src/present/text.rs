@@ -116,7 +116,7 @@ mod tests {
             .duration("total", "Total", |row| row.1)
             .table(&rows);
         let expected = format!(
-            "Kernels\n{:<80}     Total\n{}  --------\n{:<80}  1.500 us\n{}...         -\n",
+            "Kernels\n{:<80}    Total\n{}  -------\n{:<80}  1.50 µs\n{}...        -\n",
             "Name",
             "-".repeat(80),
             "gemm\\x1b[31m",

@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     costs: "While the host waits it launches nothing. When the device is done it stands idle until new work arrives.",
     fix: "Remove `torch.cuda.synchronize()`; `torch.where(mask, a, b)` instead of `a[mask]`; `non_blocking=True` copies; shapes that do not depend \
         on the data.",
-    measured: "Time in such calls (of copies: beyond their own time, when that is 50 us or more), without those inside `aten::_local_scalar_dense` and without the profiler's own after the last operator; \
+    measured: "Time in such calls (of copies: beyond their own time, when that is 50 µs or more), without those inside `aten::_local_scalar_dense` and without the profiler's own after the last operator; \
         reported from 2 % of the time on. The gain is half of it: some of the waiting would move elsewhere; and not more than the time in which no kernel runs.",
     needs: &[Need::Device],
     check,

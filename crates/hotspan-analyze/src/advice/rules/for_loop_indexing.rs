@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     finds: "Runs of at least 16 `aten::select`, `aten::index` or `aten::slice` calls on inputs of one shape, with little work between two of them, and no matrix products: those are steps of recurrent networks.",
     costs: "Each round costs several microseconds of Python and dispatch to handle one row or one number.",
     fix: "One operator on the whole tensor: broadcasting, `torch.gather`, `index_select`, masks, `torch.cumsum`, `torch.vmap`.",
-    measured: "Runs of such calls, outside of data loaders, not more than 12 other calls and 2 ms apart, and 200 us a round on average; their time from first \
+    measured: "Runs of such calls, outside of data loaders, not more than 12 other calls and 2 ms apart, and 200 µs a round on average; their time from first \
         to last, reported from 5 % of the time on. The gain is nine tenths of it.",
     needs: &[Need::Operators, Need::Shapes],
     check,

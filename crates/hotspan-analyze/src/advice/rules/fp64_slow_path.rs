@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
         matrix product; on most GPUs double precision runs at a 2nd to a 64th of the speed of float32. It moves twice the bytes in any case.",
     fix: "Where single precision is enough, make model and data float32: `model.float()`, `data.float()`, no `torch.set_default_dtype(torch.float64)`. NumPy arrays are double \
         by default: `torch.from_numpy(array.astype(numpy.float32))`.",
-    measured: "Time of the outermost convolutions and products with a `double` input, forward and backward, of 20 us or more: shorter ones cost what \
+    measured: "Time of the outermost convolutions and products with a `double` input, forward and backward, of 20 µs or more: shorter ones cost what \
         calling them costs. With a device, the time of their kernels. Reported from 5 % on. The gain is half of that time for products and two thirds for convolutions.",
     needs: &[Need::Operators],
     check,

@@ -15,8 +15,8 @@ pub(super) const RULE: Rule = Rule {
         memory for the next one to read.",
     fix: "`torch.compile(model)` fuses them; or work on larger tensors: batch what is in a loop, use fused functions (`torch.addcmul`, \
         `nn.functional` versions).",
-    measured: "Calls that call no other: at least 300 a step (or 1,000 in all), 60 % of them under 20 us, and 40 % of the time or more in those and in \
-        the gaps after them, up to 50 us each. Not for programs that were compiled, and not with a device: there `host-bound-launches` and `tiny-kernels` look. The gain is half of \
+    measured: "Calls that call no other: at least 300 a step (or 1,000 in all), 60 % of them under 20 µs, and 40 % of the time or more in those and in \
+        the gaps after them, up to 50 µs each. Not for programs that were compiled, and not with a device: there `host-bound-launches` and `tiny-kernels` look. The gain is half of \
         that time.",
     needs: &[Need::Operators],
     check,
@@ -56,7 +56,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        message: format!("{short} of {all} operators take less than 20 us: {:.0} % of {} passes in and around them", context.percent(spent), context.basis()),
+        message: format!("{short} of {all} operators take less than 20 µs: {:.0} % of {} passes in and around them", context.percent(spent), context.basis()),
         fix: "try `torch.compile`, or replace loops over small tensors by operators on large ones".to_owned(),
         evidence: tally.evidence(context),
         gain: context.gain(part(spent, 0.5), "half of the time in short operators and in the gaps after them"),

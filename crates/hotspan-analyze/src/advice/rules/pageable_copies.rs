@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     costs: "The driver first copies pageable memory into a buffer of its own, so the transfer is slower, and the host waits for it: it cannot \
         overlap with computing.",
     fix: "`DataLoader(…, pin_memory=True)` and `batch.to(device, non_blocking=True)`; `tensor.pin_memory()` for other tensors.",
-    measured: "Such transfers of 64 KB or more, with the time of the calls that started them; reported from 1 % of the time on, the transfer or the call, \
+    measured: "Such transfers of 64 KiB or more, with the time of the calls that started them; reported from 1 % of the time on, the transfer or the call, \
         whichever took longer. The gain is that time, and not more than the time in which no kernel runs.",
     needs: &[Need::Device],
     check,

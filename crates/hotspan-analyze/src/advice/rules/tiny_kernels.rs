@@ -40,7 +40,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        message: format!("{short} of {all} kernels take less than 10 us; launching takes {launching}, computing {computing}"),
+        message: format!("{short} of {all} kernels take less than 10 µs; launching takes {launching}, computing {computing}"),
         fix: "fuse them: `torch.compile`, fused optimizers, larger batches".to_owned(),
         evidence: tally.evidence(context),
         gain: context.gain(part(launching, 0.5).min(without_kernels(context)), "half of the time of the launching calls, and not more than the device is without work"),

@@ -49,7 +49,7 @@ pub(super) fn roofline(roofline: &Roofline) -> Table {
                 Bound::Latency => "latency",
             })
         })
-        .help("What limits it: operations, bytes, or kernels of less than 5 us.")
+        .help("What limits it: operations, bytes, or kernels of less than 5 µs.")
         .when(with_best)
         .table(&roofline.rows)
 }
