@@ -3,7 +3,7 @@
 import type { Cell, Page } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
-import { Table, type Sorting } from "../widgets/table";
+import { filtered, Table, type Sorting } from "../widgets/table";
 import { TopChart } from "../widgets/top_chart";
 import type { ViewProperties } from "./view";
 
@@ -60,7 +60,7 @@ function Sections(props: ViewProperties & Options & { page: Page }) {
   return (
     <>
       {props.chart === true && first !== undefined && (
-        <TopChart table={first.table} column={sorting?.key} names={props.names ?? []} count={Number(props.parameters["top"] ?? ROWS)} onCount={(count) => props.change({ top: String(count) }, false)} />
+        <TopChart table={first.table} rows={filtered(first.table, props.parameters["filter"] ?? "")} column={sorting?.key} names={props.names ?? []} count={Number(props.parameters["top"] ?? ROWS)} onCount={(count) => props.change({ top: String(count) }, false)} />
       )}
       {props.page.sections.map((section, place) =>
         place > 0 ? (

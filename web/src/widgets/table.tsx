@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { shown } from "../base/units";
+import { moment, shown } from "../base/units";
 import type { Cell, TableData } from "../data/api";
 import { CopyButton } from "./copy_button";
 import { Swatch } from "./swatch";
@@ -37,9 +37,18 @@ interface Properties {
 /** Columns that say by how much something changed: more is worse. */
 const CHANGES = ["change", "change_percent"];
 
+/** What is worth a colour. Tables without verdicts list nothing else. */
+const CERTAIN: readonly (Cell | undefined)[] = ["change", "new", "gone", undefined];
+
 function tone(key: string, cell: Cell, verdict: Cell | undefined): string {
-  if (!CHANGES.includes(key) || typeof cell !== "number" || cell === 0 || verdict === "noise") return "";
+  if (!CHANGES.includes(key) || typeof cell !== "number" || cell === 0 || !CERTAIN.includes(verdict)) return "";
   return cell > 0 ? " worse" : " better";
+}
+
+/** The rows that have a text in one of their words. */
+export function filtered(table: TableData, text: string): readonly (readonly Cell[])[] {
+  const wanted = text.toLowerCase();
+  return wanted === "" ? table.rows : table.rows.filter((row) => row.some((cell) => typeof cell === "string" && cell.toLowerCase().includes(wanted)));
 }
 
 function compare(left: Cell, right: Cell): number {
@@ -56,8 +65,7 @@ export function Table(props: Properties) {
   const sorting = props.onSort === undefined ? own : (props.sorting ?? null);
   const filter = props.onFilter === undefined ? ownFilter : (props.filter ?? "");
   const rows = useMemo(() => {
-    const wanted = filter.toLowerCase();
-    const kept = wanted === "" ? table.rows : table.rows.filter((row) => row.some((cell) => typeof cell === "string" && cell.toLowerCase().includes(wanted)));
+    const kept = filtered(table, filter);
     const place = sorting === null ? -1 : table.columns.findIndex((column) => column.key === sorting.key);
     if (place < 0 || sorting === null) return kept;
     const sign = sorting.down ? -1 : 1;
@@ -75,7 +83,7 @@ export function Table(props: Properties) {
     [table],
   );
   const verdict = table.columns.findIndex((column) => column.key === "verdict");
-  const units = useMemo(() => new Map(table.rows.map((row, place) => [row, table.units[place] ?? ""])), [table]);
+  const units = useMemo(() => new Map<readonly Cell[], string>(table.rows.map((row, place) => [row, table.units[place] ?? ""])), [table]);
   const sort = (key: string, numeric: boolean) => {
     const next = { key, down: sorting?.key === key ? !sorting.down : numeric };
     (props.onSort ?? setOwn)(next);
@@ -110,7 +118,7 @@ export function Table(props: Properties) {
               <tr key={number} class={props.onRow === undefined ? "" : "link"} onClick={() => props.onRow?.(row)}>
                 {row.map((cell, place) => {
                   const column = table.columns[place];
-                  const text = shown(cell, column?.unit || units.get(row) || "");
+                  const text = typeof cell === "number" && MOMENTS.includes(column?.key ?? "") ? moment(cell) : shown(cell, column?.unit || units.get(row) || "");
                   const most = largest[place] ?? 0;
                   const share = most > 0 && typeof cell === "number" ? Math.max(0, (cell / most) * 100) : 0;
                   return (

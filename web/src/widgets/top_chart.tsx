@@ -8,6 +8,8 @@ const COUNTS = [5, 10, 20] as const;
 
 interface Properties {
   table: TableData;
+  /** Those of its rows that are drawn. */
+  rows: readonly (readonly Cell[])[];
   /** The column; where it is none of numbers, the first of times is taken. */
   column: string | undefined;
   count: number;
@@ -25,7 +27,7 @@ function value(cell: Cell | undefined): number {
   return typeof cell === "number" ? cell : 0;
 }
 
-export function TopChart({ table, column, count, names = [], onCount }: Properties) {
+export function TopChart({ table, rows: drawn, column, count, names = [], onCount }: Properties) {
   const measures = (key: string | undefined) => table.columns.findIndex((known) => known.numeric && known.key === key);
   const most = (place: number) => Math.max(0, ...table.rows.map((row) => value(row[place])));
   const times = table.columns.map((known, place) => ({ known, place })).filter(({ known, place }) => known.unit === "ns" && most(place) > 0);
@@ -39,9 +41,9 @@ export function TopChart({ table, column, count, names = [], onCount }: Properti
   const word = (row: readonly Cell[], known: number) => (table.columns[known]?.key === "file" ? String(row[known] ?? "").replace(/^.*[\\/]/, "") : String(row[known] ?? ""));
   // What has no file has no line either.
   const nameOf = (row: readonly Cell[]) => named.map((known) => word(row, known)).filter((known) => !["", "~", "0"].includes(known)).join(" ").replace(/(\.py) (\d+)$/, "$1:$2");
-  const rows = table.rows.toSorted((left, right) => value(right[place]) - value(left[place])).slice(0, count).filter((row) => value(row[place]) > 0);
+  const rows = drawn.toSorted((left, right) => value(right[place]) - value(left[place])).slice(0, count).filter((row) => value(row[place]) > 0);
   const largest = Math.max(1, value(rows[0]?.[place]));
-  if (rows.length < 2) return null;
+  if (rows.length === 0 || table.rows.length < 2) return null;
   return (
     <section class="bars">
       <header>

@@ -2,7 +2,7 @@
 
 use hotspan_store::Duration;
 
-use crate::averages::{Average, GroupBy, KeyAverages};
+use crate::averages::{Average, DeviceKind, GroupBy, KeyAverages};
 use crate::kernels::kernels;
 use crate::lines::{LineFunction, line_functions};
 use crate::model::Model;
@@ -14,8 +14,10 @@ use crate::reports::lines::line_table;
 const OF_TORCH: [&str; 4] = ["ProfilerStep", "Optimizer.", "enumerate(DataLoader)", "## "];
 
 pub(super) fn operators(averages: &KeyAverages, limit: usize) -> Option<Table> {
-    let operators =
-        |row: &&Average| !row.is_user_annotation && !OF_TORCH.iter().any(|name| row.key.starts_with(name));
+    let operators = |row: &&Average| {
+        let is_torchs = OF_TORCH.iter().any(|name| row.key.starts_with(name));
+        row.device == DeviceKind::Cpu && !row.is_user_annotation && !is_torchs
+    };
     let mut rows: Vec<&Average> = averages.rows.iter().filter(operators).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.self_cpu_time_total.max(row.self_device_time_total)));
     let columns = [

@@ -1,4 +1,6 @@
-//! The operator table, and its sisters by shape, stack, module and thread.
+//! The operator table, and its sisters by shape, stack, module and thread. Kernels, copies and what devices did in marked ranges are
+//! no rows of them: their time stands beside the operators that launched them, and they have reports of their own. torch's text,
+//! which lists all in one table, is made of [`KeyAverages`] itself.
 
 use hotspan_store::Duration;
 
@@ -50,7 +52,8 @@ pub fn by_stack(options: &ReportOptions) -> GroupBy {
 fn tables(model: &Model, options: &ReportOptions, group_by: &GroupBy) -> Result<Vec<Table>, SortError> {
     let averages = KeyAverages::compute(model, group_by);
     let sort = options.sort.as_deref().map(device_key);
-    let table = averages.schema().show(&averages.rows, &ReportOptions { sort, ..options.clone() });
+    let called = averages.rows.iter().filter(|row| row.device == DeviceKind::Cpu);
+    let table = averages.schema().show(called, &ReportOptions { sort, ..options.clone() });
     Ok(vec![table.map_err(|error| as_asked(error, options.sort.as_deref()))?])
 }
 
@@ -131,7 +134,9 @@ impl KeyAverages {
             .help("Time of the kernels it launched itself.")
             .when(with_device)
             .percent("self_device_percent", format!("Self {device} %"), move |row| {
-                share(row.self_device_time_total, device_sum)
+                // What a device did in a marked range is counted in the kernels there.
+                let is_range = row.is_user_annotation && row.device != DeviceKind::Cpu;
+                share(row.self_device_time_total, device_sum).filter(|_| !is_range)
             })
             .help("Time of the kernels it launched itself, as a share of that of all kernels.")
             .when(with_device)
