@@ -188,7 +188,7 @@ class Trace:
 
     @property
     def steps(self) -> list[Step]:
-        """Profiler steps in order of time."""
+        """The steps of the program in order of time."""
         return [Step(*step) for step in self._core.steps]
 
     @property

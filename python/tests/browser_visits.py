@@ -68,6 +68,23 @@ def look(address: str, visits: Visits, offline: bool = False) -> dict[str, Any]:
     return seen
 
 
+def walk(
+    address: str, *steps: tuple[object, ...], width: int = 1280, height: int = 800, offline: bool = False
+) -> list[Any]:
+    """What each step came to; web/e2e/steps.mjs lists the verbs."""
+    plan = {"steps": steps, "width": width, "height": height, "offline": offline}
+    command = ["node", "e2e/steps.mjs", address]
+    result = subprocess.run(
+        command, cwd=WEB, input=json.dumps(plan), capture_output=True, text=True, timeout=300, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    done = json.loads(result.stdout)
+    assert done["failed"] is None, done["failed"]
+    assert done["complaints"] == []
+    told: list[Any] = done["told"]
+    return told
+
+
 def make_small(picture: Path) -> None:
     """A page has few colours: with a palette it is a third of the size. This method keeps those of small things too."""
     from PIL import Image

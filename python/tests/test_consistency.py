@@ -121,6 +121,50 @@ def test_there_is_one_number_of_steps(outputs: Outputs) -> None:
     assert outputs.report["advice"]["steps"] == advice["steps"]
 
 
+def test_the_dashboard_agrees_about_steps(outputs: Outputs) -> None:
+    steps = [step.duration_ns for step in outputs.trace.steps]
+    facts = {row["fact"]: row["value"] for row in outputs.page("quality", "Trace")}
+    assert facts["Steps"] == len(outputs.info["steps"]) == len(steps)
+    assert [row["duration"] for row in outputs.page("quality", "Steps")] == steps
+    # The median of the report is that of comparisons: without warm-up, if there is any.
+    rows = outputs.section("Steps")
+    if rows:
+        whole = outputs.server.rows("compare?before=0&after=0&by=op")[0]
+        assert whole["before"] == whole["after"] == rows[-1]["median"]
+
+
+def test_activities_are_the_same_in_the_overview_and_in_steps(outputs: Outputs) -> None:
+    parts = {row["activity"]: row["time"] for row in outputs.section("Where the time went")}
+    host = outputs.page("steps", "host")
+    if not parts or not host or outputs.info["processes"] > 1 + outputs.info["devices"]:
+        pytest.skip("one of them is left out, or they are about several processes")
+    outside = sum(parts.values()) - sum(row["time"] for row in host)
+    loading = sum(row["data_loader"] for row in host)
+    # What is not in a step may be in either; what is in one has the same name in both.
+    assert abs(parts.get("DataLoader", 0) - loading) <= max(0, outside)
+
+
+def test_gains_are_shares_of_one_time(outputs: Outputs) -> None:
+    advice = outputs.server.api("run/0/advice")
+    gains = [(finding["gain"], finding["gain_percent"]) for finding in advice["findings"] if finding["gain"]]
+    wholes = [gain * 100 / percent for gain, percent in gains if percent]
+    assert all(percent <= 100.001 for _, percent in gains)
+    assert max(wholes, default=0) == pytest.approx(min(wholes, default=0), rel=1e-6)
+    if advice["about"] is None:
+        assert max(wholes, default=0) <= outputs.trace.wall_time_ns * 1.000001
+
+
+def test_idle_time_is_the_same_by_device_and_by_cause(outputs: Outputs) -> None:
+    idle: dict[str, int] = {}
+    for row in outputs.page("gpu", "idle"):
+        idle[row["device"]] = idle.get(row["device"], 0) + row["total"]
+    time = {(row["device"], row["part"]): row["total"] for row in outputs.page("gpu", "time")}
+    for row in outputs.page("gpu", "devices"):
+        free = row["time"] - row["busy"]
+        assert idle.get(row["device"], 0) == free
+        assert time.get((row["device"], "idle"), 0) == free
+
+
 def titled(outputs: Outputs, beginning: str) -> list[str]:
     return [title for title in outputs.report["report"] if title.startswith(beginning)]
 
@@ -133,6 +177,10 @@ def test_there_is_one_peak_of_memory(outputs: Outputs) -> None:
         name = "CPU tensors" if is_cpu else f"device {timeline.device_index}"
         assert shown[name] == timeline.peak_bytes
         peaks["cpu" if is_cpu else f"cuda:{timeline.device_index}"] = timeline.peak_bytes
+    curves = {curve["title"]: curve for curve in outputs.server.api("run/0/curves")}
+    for device, peak in peaks.items():
+        lines = [line["values"] for line in curves[f"Memory of {device}"]["lines"]]
+        assert max(map(sum, zip(*lines, strict=True))) == peak
     page = outputs.server.api("run/0/memory")["sections"]
     if "peak" in [section["key"] for section in page]:
         used: dict[str, int] = {}
@@ -163,7 +211,8 @@ def test_operators_are_the_same_everywhere(outputs: Outputs) -> None:
     rows = outputs.json("stats", "--by", "op", "--limit", "0")["rows"]
     assert outputs.page("operators", "operators") == rows
     by_name = {(row["name"], row["device"], row["count"]): row for row in rows}
-    averages = outputs.trace.key_averages()
+    # Kernels are rows of torch's table, too.
+    averages = [row for row in outputs.trace.key_averages() if row.device_type == "CPU"]
     assert len(averages) == len(rows)
     assert sum(row.self_cpu_time_total for row in averages) == pytest.approx(
         sum(row["self_cpu_time_total"] for row in rows) / 1e3

@@ -42,7 +42,7 @@ def a_kernel(server: ViewServer, run: int) -> str:
     hit = server.api(f"run/{run}/search?text=flash_bprop&after={step['begin']}")["hit"]
     begin, end = hit["begin"] - 900_000, hit["begin"] + 900_000
     groups = list(dict.fromkeys(track["process"] for track in info["tracks"]))
-    closed = ",".join(str(place) for place, group in enumerate(groups) if group in ("Memory", "-1"))
+    closed = ",".join(str(place) for place, group in enumerate(groups) if group in ("Memory", "Profiler"))
     folded = ",".join(str(track["id"]) for track in info["tracks"] if "(python3)" in track["name"])
     return f"&from={begin}&to={end}&span={hit['span']}&close={closed}&fold={folded}"
 
@@ -160,8 +160,8 @@ def test_ranks_are_those_of_the_command_line(
     seen: dict[str, Any], server: ViewServer, ranks: Path, hotspan_command: Command
 ) -> None:
     told = printed(hotspan_command, "ranks", ranks)
-    together = ",".join(str(run["id"]) for run in server.api("runs")["runs"] if run["run"] == "job")
-    for place, section in enumerate(server.api(f"ranks?runs={together}")["sections"]):
+    first = next(run["id"] for run in server.api("runs")["runs"] if run["run"] == "job")
+    for place, section in enumerate(server.api(f"ranks?run={first}")["sections"]):
         check(seen["ranks"], place, section["table"], told[section["key"]])
     # Rank 1 comes last to every collective, and rank 0 waits.
     assert [row["last"] for row in told["ranks"]] == [0, 12]

@@ -9,6 +9,7 @@ import { isStatic, useAnswer } from "./data/server";
 import { Answer } from "./widgets/answer";
 import { HandOver } from "./widgets/hand_over";
 import { Changed } from "./widgets/changed";
+import { Missing } from "./widgets/missing";
 import { Advice } from "./views/advice";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
@@ -154,6 +155,7 @@ function Shown(props: { list: RunList }) {
           </div>
         ) : (
           <>
+            <Missing key={`missing ${run.id} ${round}`} run={run} href={to("quality")} />
             <Changed run={run} onReload={() => setRound(round + 1)} />
             <view.Component key={`${view.name} ${run.id} ${round}`} run={run} runs={runs} parameters={place.parameters} change={change} to={to} />
           </>

@@ -262,6 +262,7 @@ fn thread_name(trace: &Trace, track: TrackId) -> String {
     let process = trace.process(row.process).ident.display(strings);
     let several = trace.processes().len() > 1;
     let thread = match row.name.map(|name| trace.str(name)).filter(|name| !name.is_empty()) {
+        Some(name) if name.starts_with("thread ") => name.to_owned(),
         Some(name) => format!("thread {number} ({name})"),
         None => format!("thread {number}"),
     };

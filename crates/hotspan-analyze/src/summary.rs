@@ -38,7 +38,7 @@ pub struct Summary {
     pub devices: u64,
     /// Their streams.
     pub streams: u64,
-    /// Profiler steps in order of time, as the computer saw them.
+    /// The steps of the program in order of time, as the computer saw them.
     pub steps: Vec<Step>,
     /// When the wall time begins.
     pub begin: Timestamp,
@@ -93,7 +93,7 @@ pub(crate) fn find(model: &Model) -> Summary {
         threads,
         devices,
         streams,
-        steps: model.steps().marked().to_vec(),
+        steps: model.steps().all.clone(),
         begin: crate::wall_time::window(trace).0,
         wall_time: model.wall(),
         rank: distributed.rank,

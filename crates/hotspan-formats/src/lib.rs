@@ -19,4 +19,4 @@ pub use import::{IMPORTERS, Importer, Sniff, open, open_adding, open_with, read}
 pub use input::{Input, Progress};
 pub use memory_limit::{held_memory, memory_limit, most_events, parse_size, set_memory_limit};
 pub use output::{check_place, unfinished_files, write_file};
-pub use trace_name::{TRACE_ENDINGS, trace_stem, uncompressed};
+pub use trace_name::{TRACE_ENDINGS, one_of_each_worker, trace_stem, uncompressed, worker};

@@ -22,8 +22,8 @@ macro_rules! answers {
 mod views;
 
 pub use views::{
-    AdviceData, Curve, CurveLine, FindingData, FlameData, FlamePlace, FlameThread, SandwichData, SkippedData,
-    SourceData,
+    AdviceData, Curve, CurveLine, FindingData, FlameData, FlamePlace, FlameThread, GapData, SandwichData,
+    SkippedData, SourceData,
 };
 
 answers! {
@@ -58,6 +58,13 @@ answers! {
         /// When it was last written, in seconds since 1970.
         modified: u64,
     }
+    /// What a trace lacks, in words, worst first.
+    MissingData {
+        /// It was cut off, events were lost, or something was repaired.
+        damage: Vec<String>,
+        /// What was not recorded in the first place.
+        unrecorded: Vec<String>,
+    }
     /// A view made of tables.
     Page {
         /// Its tables, with the name that programs call each by.
@@ -89,7 +96,7 @@ answers! {
         key: String,
         /// What people call it.
         title: String,
-        /// `ns`, `bytes`, `percent`, `count`, or empty.
+        /// `ns`, `bytes`, `percent`, `count`, `ordinal` (a number that names something), or empty.
         unit: String,
         /// What it means, in a sentence.
         help: String,
@@ -221,6 +228,10 @@ answers! {
         place: String,
         /// The span; -1 for a sampled frame.
         span: i64,
+        /// Its track.
+        track: u32,
+        /// Its lane.
+        depth: u32,
         /// Its beginning.
         begin: i64,
         /// Its end.

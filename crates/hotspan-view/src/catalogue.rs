@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-use hotspan_formats::trace_stem;
+use hotspan_formats::{trace_stem, worker};
 
 use crate::api::{Run, RunList};
 use crate::error::ViewError;
@@ -87,6 +87,7 @@ impl Catalogue {
             _ => root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         };
         let (worker, cycle) = worker(&file);
+        let (worker, cycle) = (worker.to_owned(), cycle.map(str::to_owned));
         let mut numbered = self.numbered.lock().unwrap_or_else(PoisonError::into_inner);
         let id = match numbered.ids.get(path) {
             Some(&id) => id,
@@ -126,32 +127,5 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, unreadable: &mut 
         } else if kind.is_file() && trace_stem(&name).is_some() {
             files.push(entry.path());
         }
-    }
-}
-
-/// Worker and cycle of a name as `tensorboard_trace_handler` makes them: `worker.1700000000000.pt.trace.json`.
-fn worker(file: &str) -> (String, Option<String>) {
-    let whole = trace_stem(file).unwrap_or(file);
-    let Some(name) = whole.strip_suffix(".pt.trace") else { return (whole.to_owned(), None) };
-    match name.rsplit_once('.') {
-        Some((worker, time)) if !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit()) => {
-            (worker.to_owned(), Some(time.to_owned()))
-        }
-        _ => (name.to_owned(), None),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn workers_are_named_as_tensorboard_named_them() {
-        assert_eq!(
-            worker("host_42.1700000000000.pt.trace.json.gz"),
-            ("host_42".to_owned(), Some("1700000000000".to_owned()))
-        );
-        assert_eq!(worker("host.local_42.pt.trace.json"), ("host.local_42".to_owned(), None));
-        assert_eq!(worker("run.hotspan"), ("run".to_owned(), None));
     }
 }

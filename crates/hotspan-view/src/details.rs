@@ -1,6 +1,6 @@
 //! Everything about one span, or one call that samples saw: what was recorded, what it is inside of, what it belongs to.
 
-use hotspan_store::{ArgValue, SpanId, TrackId};
+use hotspan_store::{ArgValue, SpanId, TrackId, digits};
 
 use crate::api::{ArgData, Caller, Link, SpanDetails};
 use crate::opened::Opened;
@@ -22,7 +22,8 @@ pub(crate) fn details(opened: &Opened, span: SpanId) -> Option<SpanDetails> {
         key: model.str(key.name).to_owned(),
         value: shorten(match arg.resolve(model.strings()) {
             ArgValue::Int(number) => number.to_string(),
-            ArgValue::Float(number) => number.to_string(),
+            ArgValue::Float(number) if number.fract() == 0.0 => number.to_string(),
+            ArgValue::Float(number) => digits(number, 6),
             ArgValue::Text(text) | ArgValue::Json(text) => text.to_owned(),
         }),
     });
@@ -80,10 +81,12 @@ fn timeline_depth(opened: &Opened, span: SpanId) -> u32 {
 /// The spans around a moment of a thread, the outermost first.
 fn callers(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
     let pieces = opened.timeline().at(track.0, time).into_iter();
-    let caller = |(_, piece): (usize, crate::timeline::Piece)| Caller {
+    let caller = |(depth, piece): (usize, crate::timeline::Piece)| Caller {
         name: opened.model.str(piece.name).to_owned(),
         place: String::new(),
         span: piece.span.into(),
+        track: track.0,
+        depth: depth as u32,
         begin: piece.begin,
         end: piece.end,
     };
@@ -106,12 +109,17 @@ fn frames(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
             name: opened.model.str(row.name).to_owned(),
             place: if line > 0 { format!("{file}:{line}") } else { file.to_owned() },
             span: -1,
+            track: opened.timeline().sampled(track),
+            depth: 0,
             begin: sample.time.0,
             end: sample.time.plus(sample.weight).0,
         }
     };
     let mut frames: Vec<Caller> = profile.stacks.frames(sample.stack).map(caller).collect();
     frames.reverse();
+    for (depth, frame) in frames.iter_mut().enumerate() {
+        frame.depth = depth as u32;
+    }
     frames
 }
 

@@ -1,9 +1,9 @@
 //! Advice as the page shows it.
 
 use hotspan_analyze::Model;
-use hotspan_analyze::advice::{Selection, advise};
+use hotspan_analyze::advice::{Finding, Selection, advise};
 
-use crate::api::{AdviceData, FindingData, SkippedData};
+use crate::api::{AdviceData, FindingData, GapData, SkippedData};
 use crate::reports::table_data;
 
 /// What the rules say about a trace.
@@ -19,6 +19,7 @@ pub(crate) fn findings(model: &Model) -> AdviceData {
         gain_percent: finding.gain.as_ref().map(|gain| gain.percent),
         confidence: finding.confidence.name().to_owned(),
         evidence: table_data(&finding.evidence_report()),
+        gaps: gaps(finding),
     });
     let skipped = advice.skipped_by_need().into_iter().map(|(need, rules)| SkippedData {
         need: need.name().to_owned(),
@@ -31,4 +32,9 @@ pub(crate) fn findings(model: &Model) -> AdviceData {
         basis: advice.basis.to_owned(),
         about: advice.about.clone(),
     }
+}
+
+fn gaps(finding: &Finding) -> Vec<GapData> {
+    let gaps = finding.evidence.iter().enumerate().filter_map(|(row, evidence)| Some((row, evidence.gap?)));
+    gaps.map(|(row, gap)| GapData { row: row as u32, begin: gap.begin.0, end: gap.end.0 }).collect()
 }

@@ -32,6 +32,7 @@ mod findings;
 mod flame;
 mod flows;
 mod memory;
+mod missing;
 mod opened;
 mod page;
 mod reports;

@@ -10,6 +10,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use hotspan_analyze::call_tree::timed_threads;
 use hotspan_analyze::job;
 use hotspan_analyze::ranks::RankSummary;
+use hotspan_formats::worker;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -19,8 +20,9 @@ use crate::curves::curves;
 use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwiches, tree};
 use crate::memory::memory;
+use crate::missing::missing_data;
 use crate::reports::{report_page, shortened};
-use crate::several::{WAYS, compare_page, ranks_page};
+use crate::several::{WAYS, compare_page, ranks_page, together};
 use crate::source::source;
 use crate::timeline::Timeline;
 
@@ -71,18 +73,19 @@ impl Answers {
 fn answers(traces: &[(PathBuf, Model)], with_source: bool) -> Value {
     let shown = &traces[..traces.len().min(MOST_TRACES)];
     let mut answers = Answers::default();
-    let runs = shown.iter().enumerate().map(|(id, (path, model))| run(id, path, model)).collect();
+    let runs: Vec<Run> = shown.iter().enumerate().map(|(id, (path, model))| run(id, path, model)).collect();
+    let summaries: Vec<Vec<RankSummary>> = shown.iter().map(|(_, model)| job::ranks(model)).collect();
+    for run in &runs {
+        let ranks = together(&runs, run.id).into_iter().flat_map(|id| summaries[id as usize].clone());
+        let page = shortened(ranks_page(&ranks.collect::<Vec<_>>()), MOST_ROWS);
+        answers.add(format!("ranks?run={}", run.id), &page);
+    }
     answers.add("runs".to_owned(), &RunList { runs, note: Some(note(traces.len(), with_source)) });
     for (id, (_, model)) in shown.iter().enumerate() {
         of_trace(&mut answers, &format!("run/{id}"), model);
         if with_source {
             of_source(&mut answers, &format!("run/{id}"), model);
         }
-    }
-    if shown.len() > 1 {
-        let summaries: Vec<RankSummary> = shown.iter().flat_map(|(_, model)| job::ranks(model)).collect();
-        let ids: Vec<String> = (0..shown.len()).map(|id| id.to_string()).collect();
-        answers.add(format!("ranks?runs={}", ids.join(",")), &shortened(ranks_page(&summaries), MOST_ROWS));
     }
     let compare = &shown[..shown.len().min(MOST_COMPARED)];
     for (after, (_, second)) in compare.iter().enumerate() {
@@ -115,12 +118,14 @@ fn note(traces: usize, with_source: bool) -> String {
 
 fn run(id: usize, path: &Path, model: &Model) -> Run {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let (worker, cycle) = worker(&file);
+    let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     Run {
         id: id as u32,
-        run: "report".to_owned(),
-        worker: file.clone(),
-        cycle: None,
-        file,
+        run: folder.unwrap_or_else(|| "report".to_owned()),
+        worker: worker.to_owned(),
+        cycle: cycle.map(str::to_owned),
+        file: file.clone(),
         bytes: model.source().bytes,
         modified: 0,
     }
@@ -131,6 +136,7 @@ fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
         let page = shortened(report_page(report, model), MOST_ROWS);
         answers.add(format!("{run}/table/{}", report.id), &page);
     }
+    answers.add(format!("{run}/missing"), &missing_data(model));
     answers.add(format!("{run}/advice"), &findings(model));
     answers.add(format!("{run}/curves"), &curves(model));
     answers.add(format!("{run}/memory"), &shortened(memory(model, None), MOST_ROWS));

@@ -23,10 +23,11 @@ use crate::exports::export;
 use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwich};
 use crate::memory::memory;
+use crate::missing::missing_data;
 use crate::opened::{Answer, Opened, json};
 use crate::reports::{report_page, table_data};
 use crate::server::Shared;
-use crate::several::{compare_page, ranks_page};
+use crate::several::{compare_page, ranks_page, together};
 use crate::source::source;
 use crate::timeline::{COARSEST, Which};
 
@@ -72,6 +73,10 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/sandwich/{name}", of_run(JSON, sandwich_of))
         .route("/source", of_run(JSON, source_of))
         .route("/memory", of_run(JSON, memory_of))
+        .route(
+            "/missing",
+            of_run(JSON, |opened, ()| opened.answer("missing", || json(&missing_data(&opened.model)))),
+        )
         .route("/export/{name}", of_run(BINARY, download));
     let api = Router::new()
         .route("/runs", of_all(|shared, ()| json(&shared.catalogue.list())))
@@ -291,14 +296,13 @@ fn compared_flame(shared: &Shared, Query(two): Query<TwoTraces>) -> Answer {
 }
 
 #[derive(Deserialize)]
-struct Ranks {
-    #[serde(default)]
-    runs: String,
+struct RanksWith {
+    run: u32,
 }
 
-fn ranks(shared: &Shared, Query(Ranks { runs }): Query<Ranks>) -> Answer {
+fn ranks(shared: &Shared, Query(RanksWith { run }): Query<RanksWith>) -> Answer {
     let mut summaries = Vec::new();
-    for id in numbers(&runs).take(MOST_RANKS) {
+    for id in together(&shared.catalogue.list().runs, run).into_iter().take(MOST_RANKS) {
         summaries.extend(job::ranks(&shared.open(id)?.model));
     }
     json(&ranks_page(&summaries))

@@ -5,8 +5,9 @@ use hotspan_analyze::Table;
 use hotspan_analyze::diff::{By, diff};
 use hotspan_analyze::overview::compare::compare as compare_runs;
 use hotspan_analyze::ranks::{RankSummary, compare};
+use hotspan_formats::one_of_each_worker;
 
-use crate::api::Page;
+use crate::api::{Page, Run};
 use crate::reports::page;
 
 /// The ways two traces are compared, as requests call them.
@@ -28,7 +29,17 @@ pub(crate) fn compare_page(before: &Model, after: &Model, by: &str) -> Page {
     page(vec![diff(before, after, by).report(0, true)], "")
 }
 
-/// The ranks of a job side by side.
+/// The traces that are ranks of one job with this one: of its folder, one of each worker.
+pub(crate) fn together(runs: &[Run], id: u32) -> Vec<u32> {
+    let Some(shown) = runs.iter().find(|run| run.id == id) else { return Vec::new() };
+    let folder: Vec<&Run> = runs.iter().filter(|run| run.run == shown.run).collect();
+    let recordings: Vec<_> = folder.iter().map(|run| (&run.worker, run.cycle.as_deref())).collect();
+    let place = folder.iter().position(|run| run.id == id);
+    one_of_each_worker(&recordings, place).into_iter().map(|place| folder[place].id).collect()
+}
+
+/// The ranks of a job side by side; one alone has nobody to be compared with.
 pub(crate) fn ranks_page(summaries: &[RankSummary]) -> Page {
-    page(compare(summaries).report(), "one trace for each rank of a job, in one folder")
+    let tables = if summaries.len() < 2 { Vec::new() } else { compare(summaries).report() };
+    page(tables, "hotspan view FOLDER    # with one trace for each rank of a job")
 }

@@ -11,7 +11,7 @@ use crate::progress::Bar;
 use crate::run_folder::ABOUT;
 
 /// The traces that `paths` name, folders expanded, in order.
-fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {

@@ -23,6 +23,11 @@ export interface Run {
   modified: number;
 }
 
+export interface MissingData {
+  damage: string[];
+  unrecorded: string[];
+}
+
 export interface Page {
   sections: Section[];
   record: string;
@@ -124,6 +129,8 @@ export interface Caller {
   name: string;
   place: string;
   span: number;
+  track: number;
+  depth: number;
   begin: number;
   end: number;
 }
@@ -175,6 +182,13 @@ export interface FindingData {
   gain_percent: number | null;
   confidence: string;
   evidence: TableData;
+  gaps: GapData[];
+}
+
+export interface GapData {
+  row: number;
+  begin: number;
+  end: number;
 }
 
 export interface SkippedData {

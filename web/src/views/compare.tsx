@@ -1,8 +1,11 @@
-// Compare: what got faster or slower from another trace to this one.
+// Compare: what got faster or slower from one trace to another.
 
+import { compared } from "../base/compared";
 import type { Page } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
+import { Missing } from "../widgets/missing";
+import { PairChoice } from "../widgets/pair_choice";
 import { Table } from "../widgets/table";
 import type { ViewProperties } from "./view";
 
@@ -16,26 +19,21 @@ const WAYS = [
 ] as const;
 
 export function Compare(props: ViewProperties) {
-  const others = props.runs.filter((run) => run.id !== props.run.id);
-  const before = others.find((run) => String(run.id) === props.parameters["before"]) ?? others[0];
+  const pair = compared(props.runs, props.run, props.parameters);
   const by = props.parameters["by"] ?? "overview";
-  const loaded = useAnswer<Page>(before === undefined ? null : `compare?before=${before.id}&after=${props.run.id}&by=${by}`);
-  if (before === undefined) return <Empty record="hotspan view before.json.gz after.json.gz" />;
+  const loaded = useAnswer<Page>(pair === null ? null : `compare?before=${pair.before.id}&after=${pair.after.id}&by=${by}`);
+  if (pair === null) return <Empty record="hotspan view before.json.gz after.json.gz" />;
   const filter = props.parameters["filter"] ?? "";
   return (
     <>
       <div class="tabs" role="group" aria-label="Compared by">
-        <label>
-          Before{" "}
-          <select value={String(before.id)} onChange={(event) => props.change({ before: event.currentTarget.value })}>
-            {others.map((run) => <option key={run.id} value={String(run.id)}>{`${run.run} / ${run.file}`}</option>)}
-          </select>
-        </label>
+        <PairChoice runs={props.runs} pair={pair} onPair={props.change} />
         {WAYS.map(([way, title]) => (
           <button key={way} type="button" aria-pressed={way === by} onClick={() => props.change({ by: way, filter: undefined })}>{title}</button>
         ))}
-        <a href={props.to("flame", { order: "compared", before: String(before.id) })}>As a flame graph</a>
+        <a href={props.to("flame", { order: "compared", before: String(pair.before.id), after: String(pair.after.id) })}>As a flame graph</a>
       </div>
+      {[pair.before, pair.after].filter((run) => run.id !== props.run.id).map((run) => <Missing key={run.id} run={run} named href={props.to("quality", { run: String(run.id) })} />)}
       <Answer loaded={loaded}>
         {(page) => (
           <>

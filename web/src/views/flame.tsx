@@ -1,12 +1,14 @@
 // Flame graph: all calls of a path added up (left heavy), in order of time, around one function, or against another trace.
 
 import { useMemo } from "preact/hooks";
+import { compared } from "../base/compared";
 import { flameLayout } from "../base/flame_layout";
-import { duration } from "../base/units";
+import { duration, percent } from "../base/units";
 import type { FlameData, SandwichData, TableData } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { FlameCanvas, matches } from "../widgets/flame_canvas";
+import { PairChoice } from "../widgets/pair_choice";
 import { Table } from "../widgets/table";
 import type { ViewProperties } from "./view";
 
@@ -19,11 +21,10 @@ const ORDERS = [
 
 export function Flame(props: ViewProperties) {
   const order = ORDERS.find(([name]) => name === props.parameters["order"])?.[0] ?? "heavy";
-  const others = props.runs.filter((run) => run.id !== props.run.id);
-  const before = others.find((run) => String(run.id) === props.parameters["before"]) ?? others[0];
+  const pair = compared(props.runs, props.run, props.parameters);
   const run = `run/${props.run.id}`;
   const thread = props.parameters["thread"];
-  const calls = { heavy: `${run}/flame`, sandwich: `${run}/flame`, time: `${run}/flame/time${thread === undefined ? "" : `?thread=${thread}`}`, compared: before === undefined ? null : `compare/flame?before=${before.id}&after=${props.run.id}` };
+  const calls = { heavy: `${run}/flame`, sandwich: `${run}/flame`, time: `${run}/flame/time${thread === undefined ? "" : `?thread=${thread}`}`, compared: pair === null ? null : `compare/flame?before=${pair.before.id}&after=${pair.after.id}` };
   const loaded = useAnswer<FlameData>(calls[order]);
   return (
     <>
@@ -31,16 +32,9 @@ export function Flame(props: ViewProperties) {
         {ORDERS.map(([name, title]) => (
           <button key={name} type="button" aria-pressed={name === order} onClick={() => props.change({ order: name, node: undefined })}>{title}</button>
         ))}
-        {order === "compared" && before !== undefined && (
-          <label>
-            with{" "}
-            <select value={String(before.id)} onChange={(event) => props.change({ before: event.currentTarget.value, node: undefined })}>
-              {others.map((other) => <option key={other.id} value={String(other.id)}>{`${other.run} / ${other.file}`}</option>)}
-            </select>
-          </label>
-        )}
+        {order === "compared" && pair !== null && <PairChoice runs={props.runs} pair={pair} onPair={(chosen) => props.change({ ...chosen, node: undefined })} />}
       </div>
-      {order === "compared" && before === undefined ? (
+      {order === "compared" && pair === null ? (
         <Empty record="hotspan view before.hotspan after.hotspan" />
       ) : (
         <Answer loaded={loaded}>
@@ -81,7 +75,7 @@ function Graph(props: ViewProperties & { data: FlameData }) {
     <>
       <div class="tabs">
         <SearchField {...props} />
-        {wanted !== "" && <span role="status">{duration(found)} ({((found / layout.total) * 100).toFixed(2)} %) match</span>}
+        {wanted !== "" && <span role="status">{duration(found)} ({percent((found / layout.total) * 100)}) match</span>}
         {data.threads.length > 1 && (
           <label>
             Thread{" "}

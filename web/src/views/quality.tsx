@@ -1,6 +1,6 @@
 // Data quality: what was lost or repaired, what recording cost, and what is in the trace.
 
-import type { Page } from "../data/api";
+import type { MissingData, Page } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { Table } from "../widgets/table";
@@ -12,6 +12,8 @@ const FIRST = [LOSSES, "Cost of recording"];
 
 export function Quality(props: ViewProperties) {
   const loaded = useAnswer<Page>(`run/${props.run.id}/table/quality`);
+  const missing = useAnswer<MissingData>(`run/${props.run.id}/missing`);
+  const words = missing.state === "ready" ? [...missing.value.damage, ...missing.value.unrecorded] : [];
   return (
     <Answer loaded={loaded}>
       {(page) => {
@@ -21,6 +23,7 @@ export function Quality(props: ViewProperties) {
         return (
           <>
             <p role="status">{lost ? "Something is missing from this trace, or was repaired while it was read." : "Nothing is missing from this trace: all of it was read as it was written."}</p>
+            {words.length > 0 && <ul>{words.map((word) => <li key={word}>{word}</li>)}</ul>}
             <div class="cards">
               {page.sections.toSorted((left, right) => first(left.key) - first(right.key)).map((section) => <Table key={section.key} table={section.table} />)}
             </div>

@@ -1,4 +1,4 @@
-// Distributed: the traces of the run together; who computes, who waits for whom.
+// Distributed: the ranks of the job together, one recording of each worker; who computes, who waits for whom.
 
 import type { Page } from "../data/api";
 import { useAnswer } from "../data/server";
@@ -8,9 +8,7 @@ import { Table } from "../widgets/table";
 import type { ViewProperties } from "./view";
 
 export function Ranks(props: ViewProperties) {
-  const together = props.runs.filter((run) => run.run === props.run.run).map((run) => run.id);
-  const loaded = useAnswer<Page>(together.length < 2 ? null : `ranks?runs=${together.join(",")}`);
-  if (together.length < 2) return <Empty record="hotspan view FOLDER    # with one trace for each rank of a job" />;
+  const loaded = useAnswer<Page>(`ranks?run=${props.run.id}`);
   return (
     <Answer loaded={loaded}>
       {(page) => {

@@ -6,6 +6,7 @@ import { duration, shown as withUnit } from "../base/units";
 import type { SpanDetails, TimelineInfo } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
+import { Dock } from "../widgets/dock";
 import { RangeTables } from "../widgets/range_tables";
 import { SpanCard } from "../widgets/span_card";
 import type { Arrow, Found, Mark, Range } from "../widgets/timeline_canvas";
@@ -13,7 +14,7 @@ import { KeyHelp, useKeys } from "../widgets/timeline_keys";
 import { arrange, foldedAtFirst, HEAD, lineAt, type Arrangement } from "../widgets/timeline_layout";
 import { listen, type Gestures } from "../widgets/timeline_pointer";
 import { SearchField, useSearch } from "../widgets/timeline_search";
-import { Stage } from "../widgets/timeline_stage";
+import { Stage, type Row } from "../widgets/timeline_stage";
 import { TrackList } from "../widgets/track_list";
 import type { ViewProperties } from "./view";
 
@@ -30,6 +31,14 @@ export function Timeline(props: ViewProperties) {
 const AROUND = 8;
 /** Clicks this near to the right edge of a title pin the track. */
 const PIN_WIDTH = 44;
+
+/** How high the details of a span are; kept while one looks at other views. */
+const DOCK = { height: 250 };
+
+/** The track that a link names: its number, or the first of a device. */
+function trackOf(info: TimelineInfo, text: string | undefined): number | null {
+  return text === "device" ? (info.tracks.find((track) => track.device)?.id ?? null) : number(text);
+}
 
 function number(text: string | undefined): number | null {
   const value = text === undefined || text === "" ? NaN : Number(text);
@@ -70,6 +79,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const scroller = useRef<HTMLDivElement>(null);
   const stage = useRef<Stage | null>(null);
   const written = useRef("");
+  const wanted = useRef<Row | null>(null);
   const [help, setHelp] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const [hover, setHover] = useState<{ found: Found; x: number; y: number } | null>(null);
@@ -77,10 +87,13 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const [length, setLength] = useState(info.end - info.begin);
   const whole = { from: info.begin, to: info.end };
   const seen = rangeOf(parameters["from"], parameters["to"]);
+  const top = number(parameters["top"]);
   const selected = useMemo(() => rangeOf(parameters["begin"], parameters["end"]), [parameters["begin"], parameters["end"]]);
   const arrangement = useArrangement(props, info);
   const layout = useMemo(() => arrange(info.tracks, arrangement), [info, arrangement]);
-  const height = `min(${layout.height}px, max(320px, 100vh - 190px))`;
+  const docked = parameters["span"] !== undefined || parameters["call"] !== undefined;
+  const [dock, setDock] = useState(DOCK.height);
+  const height = docked ? `min(${layout.height}px, max(160px, 100vh - ${200 + dock}px))` : `min(${layout.height}px, max(320px, 100vh - 190px))`;
   const latest = useRef({ props, arrangement });
   latest.current = { props, arrangement };
 
@@ -89,14 +102,29 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const details = useAnswer<SpanDetails>(asked === null ? null : `run/${run.id}/${asked}`);
   const chosen = details.state === "ready" && asked !== null ? details.value : null;
 
+  /** Scrolls to a row; what is folded over it is unfolded first. */
+  const reach = (row: Row) => {
+    const track = info.tracks.find((known) => known.id === row.track);
+    if (track === undefined) return;
+    const { folded, closed } = latest.current.arrangement;
+    const groups = [...new Set(info.tracks.map((known) => known.process))];
+    const hidden = { fold: folded.has(track.id) && row.depth > 0, close: closed.has(track.process) };
+    if (!hidden.fold && !hidden.close) stage.current?.reach(row);
+    else {
+      wanted.current = row;
+      const open = [...closed].filter((group) => group !== track.process).map((group) => groups.indexOf(group));
+      props.change({ ...(hidden.fold ? { fold: [...folded].filter((id) => id !== track.id).join(",") } : {}), ...(hidden.close ? { close: open.join(",") || undefined } : {}) }, false);
+    }
+  };
   const reveal = (mark: Mark) => {
     const around = Math.max(mark.end - mark.begin, 1000) * AROUND;
     const middle = (mark.begin + mark.end) / 2;
     stage.current?.show({ from: middle - around / 2, to: middle + around / 2 });
-    stage.current?.reach(mark.track);
+    reach(mark);
   };
   /** Chooses a span or a sampled call; the place that was seen stays in the history. */
   const choose = (found: Mark & { span: number }) => {
+    stage.current?.keep(found);
     const sampled = found.span < 0 ? `${found.track}.${found.depth}.${Math.round(found.begin)}` : undefined;
     props.change({ span: found.span < 0 ? undefined : String(found.span), call: sampled });
   };
@@ -116,14 +144,15 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
 
   useEffect(() => {
     if (canvas.current === null || scroller.current === null) return;
-    const settled = (range: Range) => {
-      const [from, to] = [String(Math.round(range.from)), String(Math.round(range.to))];
-      written.current = `${from} ${to}`;
+    const settled = (range: Range, scroll: number) => {
+      const [from, to, top] = [String(Math.round(range.from)), String(Math.round(range.to)), String(Math.round(scroll))];
+      written.current = `${from} ${to} ${top}`;
       setLength(range.to - range.from);
-      latest.current.props.change({ from, to }, false);
+      latest.current.props.change({ from, to, top }, false);
     };
     const made = new Stage(canvas.current, scroller.current, info, run.id, layout, seen ?? whole, settled, setProblem);
     stage.current = made;
+    if (top !== null) made.scrollTo(top);
     setLength(made.seen.to - made.seen.from);
     return () => {
       stage.current = null;
@@ -169,26 +198,32 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
 
   // Going back or forward in the history changes the address and nothing else.
   useEffect(() => {
-    const now = `${parameters["from"] ?? ""} ${parameters["to"] ?? ""}`;
+    const now = `${parameters["from"] ?? ""} ${parameters["to"] ?? ""} ${parameters["top"] ?? ""}`;
     if (seen !== null && now !== written.current) {
       written.current = now;
       stage.current?.show(seen);
+      if (top !== null) stage.current?.scrollTo(top);
     }
-  }, [parameters["from"], parameters["to"]]);
-  useEffect(() => stage.current?.arrange(layout), [layout]);
+  }, [parameters["from"], parameters["to"], parameters["top"]]);
+  useEffect(() => {
+    stage.current?.arrange(layout);
+    if (wanted.current !== null && stage.current?.reach(wanted.current) === true) wanted.current = null;
+  }, [layout]);
   useEffect(() => {
     stage.current?.choose({ selected: selecting ?? selected, mark: chosen === null ? null : markOf(chosen), arrows: chosen === null ? [] : arrowsOf(chosen), search: search.text.toLowerCase() });
   }, [selected, selecting, chosen, search.text]);
 
-  // A link into the timeline may name a span or a moment without saying what to see around it. That is found once: afterwards
-  // the address says what is seen.
-  const placed = useRef(seen !== null);
+  // A link into the timeline may name a span, a moment or a track without saying what to see around it, or how far down. That is found
+  // once: afterwards the address says what is seen.
+  const placed = useRef(seen !== null && top !== null);
   useEffect(() => {
-    const moment = number(parameters["at"]);
+    const [moment, track] = [number(parameters["at"]), trackOf(info, parameters["track"])];
     if (placed.current || (asked !== null && details.state === "waiting")) return;
     placed.current = true;
-    if (chosen !== null) reveal(markOf(chosen));
-    else if (moment !== null) reveal({ track: -1, depth: 0, begin: moment, end: moment });
+    const mark = chosen !== null ? markOf(chosen) : moment !== null ? { track: -1, depth: 0, begin: moment, end: moment } : null;
+    if (seen === null && mark !== null) reveal(mark);
+    else if (mark !== null) reach(mark);
+    if (track !== null) reach({ track, depth: 0 });
   }, [details.state]);
 
   const follow = (target: Mark & { span: number }) => {
@@ -202,7 +237,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const mark = () => select(chosen !== null ? { from: chosen.begin, to: chosen.begin + chosen.duration } : (stage.current?.seen ?? whole));
   const up = () => {
     const around = chosen?.stack[chosen.stack.length - 1];
-    if (around !== undefined && chosen !== null) follow({ ...around, track: chosen.track_id, depth: Math.max(0, chosen.depth - 1) });
+    if (around !== undefined) follow(around);
   };
   const letGo = () => {
     if (asked !== null) props.change({ span: undefined, call: undefined, hit: undefined });
@@ -243,9 +278,13 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
           </div>
         )}
       </div>
-      {asked !== null && <Answer loaded={details}>{(value) => <SpanCard details={value} to={props.to} onLink={follow} onCaller={(caller) => follow({ ...caller, track: value.track_id, depth: 0 })} onClose={letGo} />}</Answer>}
+      {asked !== null && (
+        <Dock height={dock} onHeight={(next) => setDock((DOCK.height = next))}>
+          <Answer loaded={details}>{(value) => <SpanCard details={value} to={props.to} onLink={follow} onCaller={follow} onClose={letGo} />}</Answer>
+        </Dock>
+      )}
       {selected !== null && <RangeTables run={run.id} range={selected} table={parameters["table"] ?? "all"} onTable={(table) => props.change({ table }, false)} onClose={() => select(null)} />}
-      <TrackList tracks={info.tracks} arrangement={arrangement} onFold={fold} onClose={close} onPin={pin} onGo={(track) => stage.current?.reach(track)} />
+      <TrackList tracks={info.tracks} arrangement={arrangement} onFold={fold} onClose={close} onPin={pin} onGo={(track) => reach({ track, depth: 0 })} />
       {help && <KeyHelp onClose={() => setHelp(false)} />}
     </>
   );

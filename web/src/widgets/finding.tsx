@@ -1,7 +1,7 @@
 // One finding of the advisor: what is wrong, what to do, what it would gain, and the proof with links into the timeline.
 
-import { duration, shown } from "../base/units";
-import type { Cell, FindingData } from "../data/api";
+import { duration, moment, percent, shown } from "../base/units";
+import type { FindingData } from "../data/api";
 
 interface Properties {
   finding: FindingData;
@@ -15,8 +15,18 @@ function Words({ text }: { text: string }) {
   return <>{text.split("`").map((piece, place) => (place % 2 === 1 ? <code key={place}>{piece}</code> : piece))}</>;
 }
 
-/** Where in the timeline a row of the proof is. */
-function targetOf(row: readonly Cell[], at: number, span: number): Record<string, string> {
+/** A gap fills this part of what is seen of it. */
+const AROUND = 4;
+
+/** Where in the timeline a row of the proof is: a span, the time that a device had nothing to do, or a moment. */
+function targetOf(finding: FindingData, number: number, at: number, span: number): Record<string, string> {
+  const row = finding.evidence.rows[number] ?? [];
+  const gap = finding.gaps.find((known) => known.row === number);
+  if (gap !== undefined) {
+    const around = Math.round(((gap.end - gap.begin) * (AROUND - 1)) / 2);
+    const [from, to, begin, end] = [gap.begin - around, gap.end + around, gap.begin, gap.end].map(String) as [string, string, string, string];
+    return { from, to, begin, end, track: "device" };
+  }
   return typeof row[span] === "number" ? { span: String(row[span]) } : { at: String(row[at] ?? 0) };
 }
 
@@ -36,11 +46,11 @@ export function Finding({ finding, short = false, to }: Properties) {
       {finding.gain !== null && (
         <p>
           <strong>Gain:</strong> up to {duration(finding.gain)}
-          {finding.gain_percent !== null && ` (${finding.gain_percent.toFixed(1)} %)`}
+          {finding.gain_percent !== null && ` (${percent(finding.gain_percent)})`}
         </p>
       )}
       {finding.source !== null && <p><code>{finding.source}</code></p>}
-      {short && evidence.rows[0] !== undefined && (at >= 0 || span >= 0) && <p><a href={to("timeline", targetOf(evidence.rows[0], at, span))} aria-label={`Show in the timeline: ${finding.title}`}>Show in the timeline</a></p>}
+      {short && evidence.rows[0] !== undefined && (at >= 0 || span >= 0) && <p><a href={to("timeline", targetOf(finding, 0, at, span))} aria-label={`Show in the timeline: ${finding.title}`}>Show in the timeline</a></p>}
       {!short && evidence.rows.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label={`Evidence of ${finding.rule}`}>
           <table>
@@ -54,11 +64,11 @@ export function Finding({ finding, short = false, to }: Properties) {
                 <tr key={number}>
                   {row.map((cell, place) => {
                     const column = evidence.columns[place];
-                    const text = shown(cell, column?.unit ?? "");
+                    const text = column?.key === "at" && typeof cell === "number" ? moment(cell) : shown(cell, column?.unit ?? "");
                     const jumps = (place === at || place === span) && typeof cell === "number";
                     return (
                       <td key={place} class={column?.numeric === true ? "number" : ""}>
-                        {jumps ? <a href={to("timeline", targetOf(row, at, span))}>{place === span ? "show" : text}</a> : text}
+                        {jumps ? <a href={to("timeline", targetOf(finding, number, at, span))}>{place === span ? "show" : text}</a> : text}
                       </td>
                     );
                   })}

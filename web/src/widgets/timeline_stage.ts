@@ -4,8 +4,8 @@
 import { prefersDark } from "../base/colour";
 import type { TimelineInfo } from "../data/api";
 import { Tiles, type Place } from "../data/tiles";
-import { Painter, type Found, type Range, type Scene } from "./timeline_canvas";
-import { seenLines, type Layout } from "./timeline_layout";
+import { Painter, type Found, type Mark, type Range, type Scene } from "./timeline_canvas";
+import { HEAD, ROW, RULER, seenLines, type Layout } from "./timeline_layout";
 
 const SETTLED_AFTER = 200;
 /** Measures that are kept. */
@@ -15,6 +15,9 @@ const FEW_TRACKS = 40;
 
 /** What the page decides; the rest the stage knows itself. */
 export type Chosen = Pick<Scene, "selected" | "mark" | "arrows" | "search">;
+
+/** A lane of a track. */
+export type Row = Pick<Mark, "track" | "depth">;
 
 export class Stage {
   readonly painter: Painter;
@@ -26,6 +29,9 @@ export class Stage {
   private readonly dark = matchMedia("(prefers-color-scheme: dark)");
   private readonly observer: ResizeObserver;
   private scroll = 0;
+  /** What was brought into sight: it stays there while the size changes, until somebody scrolls. */
+  private kept: Row | null = null;
+  private keptAt = -1;
   seen: Range;
 
   constructor(
@@ -36,7 +42,7 @@ export class Stage {
     private layout: Layout,
     seen: Range,
     /** Called when moving has ended. */
-    private readonly settled: (seen: Range) => void,
+    private readonly settled: (seen: Range, scroll: number) => void,
     private readonly told: (problem: string | null) => void,
   ) {
     this.painter = new Painter(canvas);
@@ -44,6 +50,7 @@ export class Stage {
     this.seen = this.clamp(seen);
     this.observer = new ResizeObserver(() => {
       this.painter.measure();
+      if (this.kept !== null) this.reach(this.kept);
       this.ask();
     });
     this.observer.observe(canvas);
@@ -82,8 +89,15 @@ export class Stage {
 
   private readonly scrolled = (): void => {
     this.scroll = this.scroller.scrollTop;
+    if (Math.abs(this.scroll - this.keptAt) > 1) this.kept = null;
     this.ask();
+    this.settle();
   };
+
+  private settle(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.settled(this.seen, this.scroll), SETTLED_AFTER);
+  }
 
   private readonly frame = (): void => {
     this.asked = 0;
@@ -130,8 +144,7 @@ export class Stage {
   show(range: Range): void {
     this.seen = this.clamp(range);
     this.ask();
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.settled(this.seen), SETTLED_AFTER);
+    this.settle();
   }
 
   zoom(factor: number, centre = 0.5): void {
@@ -151,12 +164,31 @@ export class Stage {
     this.scroller.scrollTop += pixels;
   }
 
-  /** Brings a track into sight. */
-  reach(track: number): void {
-    const line = this.layout.lines.find((known) => known.track?.id === track);
-    if (line === undefined) return;
-    const room = this.painter.height - this.layout.pinnedHeight;
-    if (line.top < this.scroll || line.top + Math.min(line.height, room / 2) > this.scroll + room) this.scroller.scrollTop = Math.max(0, line.top - room / 4);
+  /** Scrolls to a place from the top. */
+  scrollTo(top: number): void {
+    this.kept = null;
+    this.scroller.scrollTop = top;
+  }
+
+  /** Keeps a row where it is seen, whatever the size becomes. */
+  keep(row: Row): void {
+    this.kept = row;
+    this.keptAt = this.scroll;
+  }
+
+  /** Brings a row into sight; where a track is folded, all of it is one row. Says whether it is drawn at all. */
+  reach(row: Row): boolean {
+    const line = this.layout.lines.find((known) => known.track?.id === row.track);
+    if (line === undefined) return this.layout.pinned.some((known) => known.track?.id === row.track);
+    const room = Math.max(ROW, this.painter.height - RULER - this.layout.pinnedHeight);
+    const top = line.top + HEAD + Math.min(row.depth, Math.max(0, line.lanes - 1)) * ROW;
+    const scroll = this.scroller.scrollTop;
+    // The title of the track is seen, too, where there is room for both.
+    const title = top + ROW - line.top <= room ? line.top : top;
+    if (title < scroll || top + ROW > scroll + room) this.scroller.scrollTop = Math.max(0, Math.min(title, top - room / 3));
+    this.kept = row;
+    this.keptAt = this.scroller.scrollTop;
+    return true;
   }
 
   time(x: number): number {

@@ -66,6 +66,8 @@ pub struct Evidence {
     pub at: Option<Timestamp>,
     /// The span there.
     pub span: Option<SpanId>,
+    /// The time there in which a device had nothing to do.
+    pub gap: Option<Interval>,
     /// The source line it came from.
     pub source: Option<String>,
 }
@@ -137,6 +139,18 @@ impl Tally {
         }
     }
 
+    /// Counts a time in which a device had nothing to do; the longest of a label stands for it.
+    pub(crate) fn add_gap(&mut self, label: &str, gap: Interval) {
+        let time = gap.end.since(gap.begin);
+        self.add_time(label, gap.begin, time, None);
+        let index = self.index(label);
+        if self.rows[index].gap.is_none() || time > self.longest[index] {
+            self.rows[index].gap = Some(gap);
+            self.rows[index].at = Some(gap.begin);
+            self.longest[index] = time;
+        }
+    }
+
     fn index(&mut self, label: &str) -> usize {
         if let Some(&index) = self.indices.get(label) {
             return index;
@@ -151,6 +165,7 @@ impl Tally {
             bytes: None,
             at: None,
             span: None,
+            gap: None,
             source: None,
         });
         index

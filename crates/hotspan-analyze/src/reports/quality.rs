@@ -37,7 +37,7 @@ impl Summary {
             .duration("total", "Total", |row| row.total)
             .help("Their durations added up; spans inside others count again.");
         let steps = Schema::<Step>::new("steps", "Steps")
-            .count("step", "Step", |step| u64::try_from(step.number).ok())
+            .ordinal("step", "Step", |step| u64::try_from(step.number).ok())
             .help("The number in the mark of the step.")
             .duration("duration", "Duration", |step| step.duration)
             .help("How long the step took on the host.");
@@ -64,7 +64,7 @@ impl Summary {
             ("Threads", Cell::Count(self.threads)),
             ("Devices", Cell::Count(self.devices)),
             ("Streams", Cell::Count(self.streams)),
-            ("Profiler steps", Cell::Count(self.steps.len() as u64)),
+            ("Steps", Cell::Count(self.steps.len() as u64)),
         ];
         for (name, number) in [("Rank", self.rank), ("World size", self.world_size)] {
             facts.extend(number.map(|number| (name, Cell::Text(number.to_string()))));

@@ -17,6 +17,8 @@ use hotspan_store::{
 use serde_json::Value;
 
 use crate::model::Model;
+use crate::model::host_activity::HostKind;
+use crate::model::runtime_calls::CallKind;
 use crate::report::Table;
 use crate::report::schema::{Schema, share};
 use libraries::{Doing, doing};
@@ -305,7 +307,7 @@ struct HostSpans {
 impl HostSpans {
     fn of(model: &Model, main: TrackId) -> Self {
         let process = model.track(main).process;
-        let (spans, events) = (model.spans(), model.events());
+        let (spans, events, activity) = (model.spans(), model.events(), model.host_activity());
         let mut found = Self::default();
         // Nobody is in a range that goes on by itself.
         for span in spans.ids().filter(|&span| !events.is_async(span)) {
@@ -314,18 +316,17 @@ impl HostSpans {
             if !here && model.track(track).process != process {
                 continue;
             }
-            let name = model.span_name(span);
-            let list = match model.span_category(span) {
-                Category::Operator if here => &mut found.operators,
-                Category::Operator => &mut found.elsewhere,
-                Category::Runtime | Category::Driver if here && name.contains("Synchronize") => {
-                    &mut found.device_waits
-                }
-                Category::UserAnnotation if here && name.starts_with("enumerate(DataLoader)") => {
-                    &mut found.loaders
-                }
-                Category::GarbageCollection if here => &mut found.collections,
-                Category::Overhead if here => &mut found.profiler,
+            // The same kinds as in the steps of the host: old recorders wrote ranges as operators.
+            let list = match activity.kind(span) {
+                HostKind::DataLoader if here => &mut found.loaders,
+                HostKind::Operator | HostKind::Communication if here => &mut found.operators,
+                HostKind::Operator | HostKind::Communication => &mut found.elsewhere,
+                HostKind::Call(CallKind::Synchronise) if here => &mut found.device_waits,
+                HostKind::Other => match model.span_category(span) {
+                    Category::GarbageCollection if here => &mut found.collections,
+                    Category::Overhead if here => &mut found.profiler,
+                    _ => continue,
+                },
                 _ => continue,
             };
             list.push((spans.time(span), spans.end(span)));

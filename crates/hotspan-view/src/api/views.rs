@@ -36,6 +36,17 @@ answers! {
         confidence: String,
         /// The rows that prove it.
         evidence: TableData,
+        /// Times in which devices had nothing to do, of rows that are about those.
+        gaps: Vec<GapData>,
+    }
+    /// A time in which a device had nothing to do.
+    GapData {
+        /// The row of the evidence.
+        row: u32,
+        /// Its beginning.
+        begin: i64,
+        /// Its end.
+        end: i64,
     }
     /// Rules that could not look.
     SkippedData {

@@ -3,6 +3,7 @@
 //! | module | has |
 //! |---|---|
 //! | `lanes` | the rows of a thread or stream |
+//! | `names` | what threads, streams and processes are called |
 //! | `samples` | calls that samples saw |
 //! | `pyramid` | less and less detail |
 //! | `counters` | values over time |
@@ -13,6 +14,7 @@
 
 mod counters;
 mod lanes;
+mod names;
 mod pyramid;
 mod samples;
 mod search;
@@ -25,6 +27,8 @@ use hotspan_store::{Category, ProcessId, TrackId};
 
 use self::counters::{Counter, counters};
 pub(crate) use self::lanes::{Lanes, Piece};
+pub(crate) use self::names::track_names;
+use self::names::{is_device, process_name};
 use self::samples::sampled_lanes;
 use self::search::Searches;
 pub(crate) use self::search::Which;
@@ -169,7 +173,7 @@ impl Timeline {
                     kind: kind.to_owned(),
                     process: process_name.clone(),
                     name: if kind == "samples" { format!("{name} (samples)") } else { name.clone() },
-                    device: kind == "spans" && is_device(model, lanes),
+                    device: kind == "spans" && is_device(model, track.process),
                     depth: lanes.lanes.len() as u32,
                     spans: lanes.pieces,
                     unit: String::new(),
@@ -183,26 +187,4 @@ impl Timeline {
         shown.sort_by_key(|(order, _)| *order);
         shown.into_iter().map(|(_, info)| info).collect()
     }
-}
-
-/// Whether a device works there; the first pieces tell.
-fn is_device(model: &Model, lanes: &Lanes) -> bool {
-    let first = lanes.lanes.first();
-    first.is_some_and(|lane| model.category(lane.piece(0).category.into()).is_device())
-}
-
-/// Process and name of a thread or stream, as people read them.
-pub(crate) fn track_names(model: &Model, id: TrackId) -> (String, String) {
-    let track = model.track(id);
-    let name = track.name.map(|name| model.str(name).to_owned());
-    let name = name.unwrap_or_else(|| track.ident.display(model.strings()));
-    (process_name(model, track.process), name)
-}
-
-fn process_name(model: &Model, id: ProcessId) -> String {
-    let process = model.process(id);
-    let texts = [process.name, process.labels].into_iter().flatten().map(|name| model.str(name));
-    let words: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
-    let ident = process.ident.display(model.strings());
-    if words.is_empty() { ident } else { format!("{} {ident}", words.join(" ")) }
 }

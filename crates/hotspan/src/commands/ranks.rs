@@ -1,14 +1,16 @@
 //! `hotspan ranks`: the traces of a job's ranks together; who waits for whom.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hotspan_analyze::job;
 use hotspan_analyze::ranks::compare;
+use hotspan_formats::{one_of_each_worker, worker};
 
 use crate::error::CommandError;
 use crate::files;
 use crate::present::{self, Format};
+use crate::progress::say;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,11 +33,28 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
     let mut summaries = Vec::new();
-    let result = files::for_each(&arguments.files, |_, model, _| {
+    let result = files::for_each(&ranks_of(&arguments.files)?, |_, model, _| {
         // One recording of a launcher holds all of its ranks.
         summaries.extend(job::ranks(model));
         Ok(())
     });
     present::tables(&compare(&summaries).report(), arguments.format, output)?;
     result
+}
+
+/// The traces of a folder that are ranks: the last recording of each worker.
+fn ranks_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+    let files = files::expand(paths)?;
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let names: Vec<String> = files.iter().map(|path| name(path)).collect();
+    let parts = files.iter().zip(&names).map(|(path, name)| {
+        let (worker, cycle) = worker(name);
+        ((path.parent(), worker), cycle)
+    });
+    let chosen = one_of_each_worker(&parts.collect::<Vec<_>>(), None);
+    let left = files.len() - chosen.len();
+    if left > 0 {
+        say(&format!("note: of workers with several recordings the last is compared ({left} left out)"));
+    }
+    Ok(chosen.into_iter().map(|place| files[place].clone()).collect())
 }

@@ -3,7 +3,6 @@
 use crate::advice::context::Context;
 use crate::advice::device::{busy, device_count, idle};
 use crate::advice::finding::Tally;
-use crate::intervals::Interval;
 use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -28,13 +27,13 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let mut tally = Tally::default();
-    for &Interval { begin, end } in idle.parts() {
-        let label = match end.since(begin).0 {
-            0..10_000 => "idle for less than 10 us",
-            10_000..1_000_000 => "idle for 10 us to 1 ms",
+    for &gap in idle.parts() {
+        let label = match gap.end.since(gap.begin).0 {
+            0..10_000 => "idle for less than 10 µs",
+            10_000..1_000_000 => "idle for 10 µs to 1 ms",
             _ => "idle for more than 1 ms",
         };
-        tally.add_time(label, begin, end.since(begin), None);
+        tally.add_gap(label, gap);
     }
     let spare = crate::advice::context::part(context.whole, 0.1);
     Some(Finding {

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     fix: "Look for tensors kept across steps, most often with their graph: `total += loss` or `losses.append(loss)` instead of \
         `loss.item()` or `loss.detach()`; hooks and caches that collect; `retain_graph=True`.",
     measured: "Bytes held at the end of each step, the first one left out; reported when five steps or more rise without exception, each by at \
-        least a third of the average rise, and by 64 KB together. It has no gain in time.",
+        least a third of the average rise, and by 64 KiB together. It has no gain in time.",
     needs: &[Need::Steps, Need::Memory],
     check,
 };
@@ -42,6 +42,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
                 bytes: Some(Bytes(bytes)),
                 at: Some(step.begin.plus(step.duration)),
                 span: None,
+                gap: None,
                 source: None,
             });
         }
@@ -54,6 +55,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
                 bytes: Some(holder.bytes),
                 at: Some(timeline.peak_time),
                 span: None,
+                gap: None,
                 source: None,
             });
         }

@@ -37,7 +37,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     if wanted < threads.cores as f64 * 1.5 {
         return None;
     }
-    let row = |what: String, time: Duration| Evidence { what, count: 1, time, bytes: None, at: None, span: None, source: None };
+    let row = |what: String, time: Duration| Evidence { what, count: 1, time, bytes: None, at: None, span: None, gap: None, source: None };
     Some(Finding {
         message: format!(
             "{at_once:.1} Python threads{} call long operators at a time, each with {} threads, on {} cores",

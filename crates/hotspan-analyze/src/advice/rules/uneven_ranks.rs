@@ -39,6 +39,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         bytes: None,
         at: None,
         span: None,
+        gap: None,
         source,
     };
     let line = late.line.as_ref().map(|line| line.what.clone());

@@ -31,6 +31,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         bytes: None,
         at: Some(step.begin),
         span: None,
+        gap: None,
         source: None,
     };
     if first.duration - middle < Duration(2_000_000) {

@@ -1,0 +1,24 @@
+// A line that says of a trace that was cut off, lost events or was repaired that it was: numbers of every view may be off.
+
+import type { MissingData, Run } from "../data/api";
+import { useAnswer } from "../data/server";
+
+interface Properties {
+  run: Run;
+  /** Whether several traces are shown. */
+  named?: boolean;
+  /** Where all of it is said. */
+  href: string;
+}
+
+export function Missing({ run, named = false, href }: Properties) {
+  const loaded = useAnswer<MissingData>(`run/${run.id}/missing`);
+  if (loaded.state !== "ready" || loaded.value.damage.length === 0) return null;
+  const [first, ...more] = loaded.value.damage;
+  return (
+    <p class="missing" role="status">
+      <strong>{named ? `${run.file} is not complete` : "This trace is not complete"}:</strong> {first}
+      {more.length > 0 && `, and ${more.length} more`}. <a href={href}>Data quality</a>
+    </p>
+  );
+}
