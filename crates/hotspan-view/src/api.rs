@@ -58,13 +58,6 @@ answers! {
         /// When it was last written, in seconds since 1970.
         modified: u64,
     }
-    /// What a trace lacks, in words, worst first.
-    MissingData {
-        /// It was cut off, events were lost, or something was repaired.
-        damage: Vec<String>,
-        /// What was not recorded in the first place.
-        unrecorded: Vec<String>,
-    }
     /// A view made of tables.
     Page {
         /// Its tables, with the name that programs call each by.

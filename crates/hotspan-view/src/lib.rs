@@ -32,7 +32,6 @@ mod findings;
 mod flame;
 mod flows;
 mod memory;
-mod missing;
 mod opened;
 mod page;
 mod reports;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use hotspan_analyze::call_tree::timed_threads;
-use hotspan_analyze::job;
+use hotspan_analyze::overview::{damage, missing};
 use hotspan_analyze::ranks::RankSummary;
 use hotspan_formats::worker;
 use serde::Serialize;
@@ -20,9 +20,8 @@ use crate::curves::curves;
 use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwiches, tree};
 use crate::memory::memory;
-use crate::missing::missing_data;
 use crate::reports::{report_page, shortened};
-use crate::several::{WAYS, compare_page, ranks_page, together};
+use crate::several::{WAYS, compare_page, ranks_of, ranks_page, together};
 use crate::source::source;
 use crate::timeline::Timeline;
 
@@ -74,7 +73,7 @@ fn answers(traces: &[(PathBuf, Model)], with_source: bool) -> Value {
     let shown = &traces[..traces.len().min(MOST_TRACES)];
     let mut answers = Answers::default();
     let runs: Vec<Run> = shown.iter().enumerate().map(|(id, (path, model))| run(id, path, model)).collect();
-    let summaries: Vec<Vec<RankSummary>> = shown.iter().map(|(_, model)| job::ranks(model)).collect();
+    let summaries: Vec<Vec<RankSummary>> = shown.iter().map(|(_, model)| ranks_of(model)).collect();
     for run in &runs {
         let ranks = together(&runs, run.id).into_iter().flat_map(|id| summaries[id as usize].clone());
         let page = shortened(ranks_page(&ranks.collect::<Vec<_>>()), MOST_ROWS);
@@ -136,7 +135,8 @@ fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
         let page = shortened(report_page(report, model), MOST_ROWS);
         answers.add(format!("{run}/table/{}", report.id), &page);
     }
-    answers.add(format!("{run}/missing"), &missing_data(model));
+    answers.add(format!("{run}/damage"), &damage(model));
+    answers.add(format!("{run}/missing"), &missing(model));
     answers.add(format!("{run}/advice"), &findings(model));
     answers.add(format!("{run}/curves"), &curves(model));
     answers.add(format!("{run}/memory"), &shortened(memory(model, None), MOST_ROWS));

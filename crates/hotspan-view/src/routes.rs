@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use hotspan_analyze::Report;
 use hotspan_analyze::intervals::Interval;
-use hotspan_analyze::job;
+use hotspan_analyze::overview::{damage, missing};
 use hotspan_analyze::within::{within, within_table};
 use hotspan_store::{SpanId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -23,11 +23,10 @@ use crate::exports::export;
 use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwich};
 use crate::memory::memory;
-use crate::missing::missing_data;
 use crate::opened::{Answer, Opened, json};
 use crate::reports::{report_page, table_data};
 use crate::server::Shared;
-use crate::several::{compare_page, ranks_page, together};
+use crate::several::{compare_page, ranks_of, ranks_page, together};
 use crate::source::source;
 use crate::timeline::{COARSEST, Which};
 
@@ -73,10 +72,8 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/sandwich/{name}", of_run(JSON, sandwich_of))
         .route("/source", of_run(JSON, source_of))
         .route("/memory", of_run(JSON, memory_of))
-        .route(
-            "/missing",
-            of_run(JSON, |opened, ()| opened.answer("missing", || json(&missing_data(&opened.model)))),
-        )
+        .route("/damage", of_run(JSON, |opened, ()| json(&damage(&opened.model))))
+        .route("/missing", of_run(JSON, |opened, ()| json(&missing(&opened.model))))
         .route("/export/{name}", of_run(BINARY, download));
     let api = Router::new()
         .route("/runs", of_all(|shared, ()| json(&shared.catalogue.list())))
@@ -303,7 +300,7 @@ struct RanksWith {
 fn ranks(shared: &Shared, Query(RanksWith { run }): Query<RanksWith>) -> Answer {
     let mut summaries = Vec::new();
     for id in together(&shared.catalogue.list().runs, run).into_iter().take(MOST_RANKS) {
-        summaries.extend(job::ranks(&shared.open(id)?.model));
+        summaries.extend(ranks_of(&shared.open(id)?.model));
     }
     json(&ranks_page(&summaries))
 }

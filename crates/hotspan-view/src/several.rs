@@ -3,8 +3,10 @@
 use hotspan_analyze::Model;
 use hotspan_analyze::Table;
 use hotspan_analyze::diff::{By, diff};
+use hotspan_analyze::job;
 use hotspan_analyze::overview::compare::compare as compare_runs;
 use hotspan_analyze::ranks::{RankSummary, compare};
+use hotspan_analyze::wall_time::RUN_KEY;
 use hotspan_formats::one_of_each_worker;
 
 use crate::api::{Page, Run};
@@ -36,6 +38,14 @@ pub(crate) fn together(runs: &[Run], id: u32) -> Vec<u32> {
     let recordings: Vec<_> = folder.iter().map(|run| (&run.worker, run.cycle.as_deref())).collect();
     let place = folder.iter().position(|run| run.id == id);
     one_of_each_worker(&recordings, place).into_iter().map(|place| folder[place].id).collect()
+}
+
+/// The ranks that a trace is of. A run that was recorded as a whole knows whether it is one; of others the folder says so.
+pub(crate) fn ranks_of(model: &Model) -> Vec<RankSummary> {
+    let is_run = model.metadata().get(RUN_KEY).is_some();
+    let mut ranks = job::ranks(model);
+    ranks.retain(|summary| summary.rank.is_some() || !is_run);
+    ranks
 }
 
 /// The ranks of a job side by side; one alone has nobody to be compared with.

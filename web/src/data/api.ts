@@ -23,11 +23,6 @@ export interface Run {
   modified: number;
 }
 
-export interface MissingData {
-  damage: string[];
-  unrecorded: string[];
-}
-
 export interface Page {
   sections: Section[];
   record: string;

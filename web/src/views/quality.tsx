@@ -1,6 +1,6 @@
 // Data quality: what was lost or repaired, what recording cost, and what is in the trace.
 
-import type { MissingData, Page } from "../data/api";
+import type { Page } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { Table } from "../widgets/table";
@@ -12,8 +12,8 @@ const FIRST = [LOSSES, "Cost of recording"];
 
 export function Quality(props: ViewProperties) {
   const loaded = useAnswer<Page>(`run/${props.run.id}/table/quality`);
-  const missing = useAnswer<MissingData>(`run/${props.run.id}/missing`);
-  const words = missing.state === "ready" ? [...missing.value.damage, ...missing.value.unrecorded] : [];
+  const missing = useAnswer<string[]>(`run/${props.run.id}/missing`);
+  const words = missing.state === "ready" ? missing.value : [];
   return (
     <Answer loaded={loaded}>
       {(page) => {

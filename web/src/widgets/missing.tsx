@@ -1,6 +1,6 @@
 // A line that says of a trace that was cut off, lost events or was repaired that it was: numbers of every view may be off.
 
-import type { MissingData, Run } from "../data/api";
+import type { Run } from "../data/api";
 import { useAnswer } from "../data/server";
 
 interface Properties {
@@ -12,9 +12,9 @@ interface Properties {
 }
 
 export function Missing({ run, named = false, href }: Properties) {
-  const loaded = useAnswer<MissingData>(`run/${run.id}/missing`);
-  if (loaded.state !== "ready" || loaded.value.damage.length === 0) return null;
-  const [first, ...more] = loaded.value.damage;
+  const loaded = useAnswer<string[]>(`run/${run.id}/damage`);
+  if (loaded.state !== "ready" || loaded.value.length === 0) return null;
+  const [first, ...more] = loaded.value;
   return (
     <p class="missing" role="status">
       <strong>{named ? `${run.file} is not complete` : "This trace is not complete"}:</strong> {first}

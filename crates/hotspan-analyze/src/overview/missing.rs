@@ -12,26 +12,10 @@ const MOST_NAMED: usize = 4;
 /// Longer commands are cut.
 const LONGEST_COMMAND: usize = 60;
 
-/// What a recording lacks, in words, worst first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Missing {
-    /// It was cut off, events were lost, or something was repaired: numbers may be too small or off.
-    pub damage: Vec<String>,
-    /// What was not recorded in the first place.
-    pub unrecorded: Vec<String>,
-}
-
-impl Missing {
-    /// All of it.
-    #[must_use]
-    pub fn into_words(self) -> Vec<String> {
-        [self.damage, self.unrecorded].concat()
-    }
-}
-
-/// What a recording lacks.
+/// How a recording was damaged, in words, worst first: it was cut off, events were lost, or something was repaired. Numbers may be
+/// too small or off.
 #[must_use]
-pub fn missing(model: &Model) -> Missing {
+pub fn damage(model: &Model) -> Vec<String> {
     let trace: &Trace = model.trace();
     let run = trace.metadata().value(RUN_KEY).unwrap_or(Value::Null);
     let processes = trace.metadata().value(PROCESSES_KEY);
@@ -43,14 +27,23 @@ pub fn missing(model: &Model) -> Missing {
     let in_words = |loss: &LossCount| format!("{} ({} x {})", loss.loss.help(), loss.count, loss.loss.name());
     let losses = model.losses().counts().iter().filter(|loss| loss.loss.severity() > Severity::Note);
     let losses = losses.filter(|loss| !is_told(loss)).map(in_words);
-    let damage = kept(&run).into_iter().chain(shown(trace, &run)).chain(losses).chain(cut_off).collect();
-    let mut missing: Vec<String> = unrecorded(&run["unrecorded"]).into_iter().collect();
+    kept(&run).into_iter().chain(shown(trace, &run)).chain(losses).chain(cut_off).collect()
+}
+
+/// What a recording lacks, in words, worst first: its damage, then what was not recorded in the first place.
+#[must_use]
+pub fn missing(model: &Model) -> Vec<String> {
+    let run = model.metadata().value(RUN_KEY).unwrap_or(Value::Null);
+    let processes = model.metadata().value(PROCESSES_KEY);
+    let processes = processes.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let mut missing = damage(model);
+    missing.extend(unrecorded(&run["unrecorded"]));
     missing.extend(without_operators(processes));
     let wall_time = model.wall_time().as_ref();
     if wall_time.is_some_and(|wall_time| wall_time.samples == 0 && wall_time.total.0 > 1_000_000_000) {
         missing.push("no samples of the main thread: functions and lines are not known".to_owned());
     }
-    Missing { damage, unrecorded: missing }
+    missing
 }
 
 /// What is left of a recording that got too large or too long.

@@ -28,7 +28,7 @@ use crate::wall_time::{WallTime, program_thread};
 pub use facts::{Cost, cost};
 pub(crate) use folder::ProgramFolder;
 pub(crate) use hot::{counted_samples, is_ours, program_line};
-pub use missing::{Missing, missing};
+pub use missing::{damage, missing};
 
 /// Rows of each list of what cost most.
 const TOP: usize = 10;
@@ -69,7 +69,7 @@ pub fn overview(model: &Model) -> Overview {
     overview.whole = model.wall_time().as_ref().map(|wall_time| wall_time.total);
     overview.about = Some(job.words.clone());
     overview.ranks = job.ranks.iter().flat_map(Ranks::report).map(narrow).collect();
-    overview.missing = missing(model).into_words();
+    overview.missing = missing(model);
     overview.sections.extend(processes::processes(model, program_thread(model)));
     overview
 }
@@ -97,7 +97,7 @@ fn of_process(model: &Model, advice: Advice) -> Overview {
         ranks: Vec::new(),
         cost: facts::cost(model),
         advice,
-        missing: missing(model).into_words(),
+        missing: missing(model),
         sections: sections.into_iter().flatten().collect(),
         wall_time: model.wall_time().clone(),
     }

@@ -12,7 +12,7 @@ mod lifetime;
 mod paint;
 
 use hotspan_store::{
-    Category, Duration, FrameKind, Ident, SampleRow, SampleState, Timestamp, Trace, TrackId,
+    Category, Duration, FrameKind, Ident, SampleRow, SampleState, SpanId, Timestamp, Trace, TrackId,
 };
 use serde_json::Value;
 
@@ -206,7 +206,7 @@ pub(crate) fn program_thread(trace: &Trace) -> Option<TrackId> {
     main_thread(trace, &run(trace))
 }
 
-/// The thread the report is about: the one the recording names, or the one with the most samples, or spans.
+/// The thread the report is about: the one the recording names, or the one with the most samples, marks of steps, or operators.
 fn main_thread(trace: &Trace, run: &Value) -> Option<TrackId> {
     let named = run.get("pid").and_then(Value::as_i64).zip(run.get("tid").and_then(Value::as_i64));
     let named = named.and_then(|(process, thread)| {
@@ -219,9 +219,20 @@ fn main_thread(trace: &Trace, run: &Value) -> Option<TrackId> {
         let mut counts = vec![0_u64; trace.tracks().len()];
         trace.profile().samples.rows().for_each(|row| counts[row.track.index()] += 1);
         if counts.iter().all(|&count| count == 0) {
+            // Who marks steps is the program; the backward pass has a thread of its own, with more operators.
             let spans = trace.spans();
-            let on_host = spans.ids().filter(|&span| trace.span_category(span) == Category::Operator);
-            on_host.for_each(|span| counts[spans.track(span).index()] += 1);
+            let marks: Vec<bool> =
+                trace.strings().iter().map(|name| name.starts_with("ProfilerStep#")).collect();
+            let is_mark = |span: SpanId| {
+                let category = trace.span_category(span);
+                marks[spans.name(span).index()]
+                    && matches!(category, Category::UserAnnotation | Category::Operator)
+            };
+            spans.ids().filter(|&span| is_mark(span)).for_each(|span| counts[spans.track(span).index()] += 1);
+            if counts.iter().all(|&count| count == 0) {
+                let on_host = spans.ids().filter(|&span| trace.span_category(span) == Category::Operator);
+                on_host.for_each(|span| counts[spans.track(span).index()] += 1);
+            }
         }
         let most = counts.iter().copied().max().filter(|&most| most > 0)?;
         counts.iter().position(|&count| count == most).map(TrackId::at)
