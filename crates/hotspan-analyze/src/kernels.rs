@@ -1,7 +1,7 @@
 //! Device time by kernel: how often, how long, and how well each filled the device.
 
 use hashbrown::HashMap;
-use hotspan_store::{Duration, StringId};
+use hotspan_store::{Duration, SpanId, StringId};
 
 use crate::model::Model;
 use crate::tensor_cores::uses_tensor_cores;
@@ -63,6 +63,15 @@ impl Weighted {
     pub(crate) fn mean(self) -> Option<f64> {
         (self.weight > 0.0).then(|| self.sum / self.weight)
     }
+}
+
+/// The runs of a kernel, copy or fill, in the order of the file.
+#[must_use]
+pub fn runs_of(model: &Model, kernel: &str) -> Vec<SpanId> {
+    let Some(name) = model.strings().find(kernel) else { return Vec::new() };
+    let spans = model.spans();
+    let is_run = |&span: &SpanId| spans.name(span) == name && model.span_category(span).is_device();
+    spans.ids().filter(is_run).collect()
 }
 
 /// Sums up the kernels, copies and fills of a trace.

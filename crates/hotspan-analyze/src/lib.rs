@@ -37,6 +37,7 @@
 //! | [`mod@call_tree`] | which function called which, from samples or spans |
 //! | [`sampled`] | functions, lines and calls by their samples |
 //! | [`mod@summary`] | what is in the trace |
+//! | [`mod@thing`] | one row of a table, with all that is known about it |
 //! | [`mod@within`] | what ran within a stretch of time |
 //! | [`mod@wall_time`] | where the wall time of a program went, adding up to all of it |
 
@@ -76,6 +77,7 @@ pub mod steps;
 pub mod streams;
 pub mod summary;
 pub mod tensor_cores;
+pub mod thing;
 pub mod utilisation;
 pub mod wall_time;
 pub mod within;
@@ -90,10 +92,12 @@ pub use memory_timeline::DeviceTimeline;
 pub use model::Model;
 pub use model::memory_events::MemoryDevice;
 pub use overview::{Overview, overview};
+pub use report::door::Door;
 pub use report::schema::{ReportOptions, Schema, SortError};
 pub use report::tree::{Tree, TreeRow};
 pub use report::{Align, Cell, Column, Line, Series, Shown, Table, Unit};
 pub use reports::{Report, reports};
 pub use sampled::SampledTimes;
 pub use summary::Summary;
+pub use thing::{Thing, describe};
 pub use wall_time::{Activity, PROCESSES_KEY, RUN_KEY, WallTime};

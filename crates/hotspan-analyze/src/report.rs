@@ -1,5 +1,6 @@
 //! How results are shown: typed cells in titled columns, so that presenters need not know the analyses.
 
+pub mod door;
 pub mod schema;
 pub mod tree;
 
@@ -7,6 +8,8 @@ use std::cmp::Ordering;
 
 use hotspan_store::{Bytes, Duration, Timestamp};
 use serde_json::Value;
+
+use door::Door;
 
 /// A value with its type.
 #[derive(Clone, Debug, PartialEq)]
@@ -189,6 +192,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Vec<Cell>>,
+    /// What each row leads to; empty where rows lead nowhere.
+    pub doors: Vec<Option<Door>>,
     /// All columns that it can have, in order; those in `columns` too.
     pub declared: Vec<Column>,
 }

@@ -4,24 +4,34 @@
 //! beyond the stretch. Sums without times (calls and lines added up) cannot be cut and are left out.
 
 use crate::events::Spans;
+use crate::ids::SpanId;
 use crate::profile::{CallStats, LineStats, Samples};
 use crate::table::Frozen;
 use crate::trace::Trace;
 use crate::units::Timestamp;
 
+/// Rows of spans or samples that touch a stretch.
+fn touching(times: &[i64], lengths: &[i64], from: Timestamp, to: Timestamp) -> Vec<usize> {
+    let rows = times.iter().zip(lengths).enumerate();
+    let kept = rows.filter(|&(_, (&begin, &length))| {
+        let end = begin.saturating_add(length.max(0));
+        begin < to.0 && (end > from.0 || begin >= from.0)
+    });
+    kept.map(|(row, _)| row).collect()
+}
+
 impl Trace {
+    /// The spans that [`Self::between`] keeps: the first of them is span 0 there, and so on.
+    #[must_use]
+    pub fn spans_between(&self, from: Timestamp, to: Timestamp) -> Vec<SpanId> {
+        touching(&self.spans.time, &self.spans.duration, from, to).into_iter().map(SpanId::at).collect()
+    }
+
     /// What happened from `from` to `to`. Times stay those of the whole.
     #[must_use]
     pub fn between(&self, from: Timestamp, to: Timestamp) -> Self {
         let mut part = self.clone();
-        let touching = |times: &[i64], lengths: &[i64]| -> Vec<usize> {
-            let rows = times.iter().zip(lengths).enumerate();
-            let kept = rows.filter(|&(_, (&begin, &length))| {
-                let end = begin.saturating_add(length.max(0));
-                begin < to.0 && (end > from.0 || begin >= from.0)
-            });
-            kept.map(|(row, _)| row).collect()
-        };
+        let touching = |times: &[i64], lengths: &[i64]| touching(times, lengths, from, to);
         let cut = |times: &mut [i64], lengths: &mut [i64]| {
             for (time, length) in times.iter_mut().zip(lengths) {
                 let end = time.saturating_add((*length).max(0)).min(to.0);
@@ -67,12 +77,16 @@ mod tests {
             let event = EventRow { time: Timestamp(time), name, category, track, args };
             builder.push_span(SpanRow { event, duration: Duration(duration) });
         }
-        let part = builder.finish().between(Timestamp(10), Timestamp(30));
+        let whole = builder.finish();
+        let part = whole.between(Timestamp(10), Timestamp(30));
         let spans = part.spans();
         let rows: Vec<_> = spans
             .ids()
             .map(|span| (part.span_name(span), spans.time(span).0, spans.duration(span).0))
             .collect();
         assert_eq!(rows, [("over", 10, 20), ("inside", 20, 5)]);
+        let kept = whole.spans_between(Timestamp(10), Timestamp(30));
+        let names: Vec<_> = kept.iter().map(|&span| whole.span_name(span)).collect();
+        assert_eq!(names, ["over", "inside"]);
     }
 }

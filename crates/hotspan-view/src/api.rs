@@ -19,8 +19,10 @@ macro_rules! answers {
     };
 }
 
+mod things;
 mod views;
 
+pub use things::{BucketData, CallData, StackData, StepData, ThingData};
 pub use views::{
     AdviceData, Curve, CurveLine, FindingData, FlameData, FlamePlace, FlameThread, GapData, SandwichData,
     SkippedData, SourceData,
@@ -82,6 +84,8 @@ answers! {
         rows: Vec<Vec<Cell>>,
         /// The unit of each row's numbers, where they stand in a column without one; empty where there is no such column.
         units: Vec<String>,
+        /// What each row leads to, as the query of a request for a thing; empty for a row that leads nowhere.
+        doors: Vec<String>,
     }
     /// A column.
     ColumnData {
@@ -291,7 +295,7 @@ pub fn typescript() -> String {
          // `HOTSPAN_WRITE=1 cargo test -p hotspan-view --test api_types`; do not edit.\n\n\
          export type Cell = string | number | null;\n",
     );
-    for (name, fields) in ANSWERS.iter().chain(views::ANSWERS) {
+    for (name, fields) in ANSWERS.iter().chain(views::ANSWERS).chain(things::ANSWERS) {
         out.push_str(&format!("\nexport interface {name} {{\n"));
         for (field, kind) in *fields {
             out.push_str(&format!("  {field}: {};\n", type_name(kind)));

@@ -11,6 +11,7 @@
 //! | `timeline` | spans as they are drawn: as many as there are pixels |
 //! | `flows` | which spans flows lead from and to |
 //! | `flame`, `findings`, `curves`, `details`, `memory`, `source` | the views that are no plain tables |
+//! | `things` | one row of a table with all that is known about it |
 //! | `several` | views of several traces: compared, ranks |
 //! | `exports` | downloads in the formats of other viewers |
 //! | `api` | the shapes of the answers; `web/src/data/api.ts` is made from it |
@@ -39,6 +40,7 @@ mod routes;
 mod server;
 mod several;
 mod source;
+mod things;
 mod timeline;
 mod visitors;
 

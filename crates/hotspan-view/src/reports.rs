@@ -1,6 +1,6 @@
 //! Tables as they are sent, and pages of the reports that [`hotspan_analyze::reports`] lists.
 
-use hotspan_analyze::{Align, Cell, Model, Report, ReportOptions, Table, Unit};
+use hotspan_analyze::{Align, Cell, Door, Model, Report, ReportOptions, Table, Unit};
 
 use crate::api::{ColumnData, Page, Section, TableData};
 
@@ -21,6 +21,8 @@ pub(crate) fn shortened(mut page: Page, most: usize) -> Page {
         table.title = shortened_title(&table.title, table.rows.len(), most);
         table.rows.truncate(most);
         table.units.truncate(most);
+        // Nobody is there to ask what a row stands for.
+        table.doors.clear();
     }
     page
 }
@@ -47,7 +49,14 @@ pub(crate) fn table_data(table: &Table) -> TableData {
         columns: columns.collect(),
         rows: rows.collect(),
         units: row_units(table),
+        doors: doors(table),
     }
+}
+
+/// What each row leads to, as the page asks for it.
+fn doors(table: &Table) -> Vec<String> {
+    let query = |door: &Option<Door>| door.as_ref().and_then(Door::query).unwrap_or_default();
+    table.doors.iter().take(table.rows.len().min(MOST_ROWS)).map(query).collect()
 }
 
 /// The unit of each row, where columns do not say it: facts of several kinds below each other.

@@ -1,5 +1,6 @@
 //! Which address answers with what. Below the secret there are the files of the web app and `api/`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
@@ -8,10 +9,10 @@ use axum::extract::{FromRequestParts, Path, Query, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
-use hotspan_analyze::Report;
 use hotspan_analyze::intervals::Interval;
 use hotspan_analyze::overview::{damage, missing};
 use hotspan_analyze::within::{within, within_table};
+use hotspan_analyze::{Door, Report};
 use hotspan_store::{SpanId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,7 @@ use crate::reports::{report_page, table_data};
 use crate::server::Shared;
 use crate::several::{compare_page, ranks_of, ranks_page, together};
 use crate::source::source;
+use crate::things::thing;
 use crate::timeline::{COARSEST, Which};
 
 /// Traces compared as ranks at most; each is opened.
@@ -74,6 +76,7 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/memory", of_run(JSON, memory_of))
         .route("/damage", of_run(JSON, |opened, ()| json(&damage(&opened.model))))
         .route("/missing", of_run(JSON, |opened, ()| json(&missing(&opened.model))))
+        .route("/thing", get(thing_of))
         .route("/export/{name}", of_run(BINARY, download));
     let api = Router::new()
         .route("/runs", of_all(|shared, ()| json(&shared.catalogue.list())))
@@ -113,6 +116,29 @@ where
         })
     };
     get(handler)
+}
+
+/// What a row of a table stands for: the query is the row's door, and may name a stretch.
+async fn thing_of(
+    State(shared): State<Arc<Shared>>,
+    Path(run): Path<Run>,
+    Query(query): Query<BTreeMap<String, String>>,
+    Query(stretch): Query<Stretch>,
+) -> Reply {
+    blocking(JSON, move || {
+        let mut door = Door { kind: String::new(), fields: query };
+        door.kind = door.fields.remove("kind").unwrap_or_default();
+        let range = match stretch {
+            Stretch { begin: None, .. } => None,
+            Stretch { begin: Some(begin), end: Some(end) } => Some((begin.0, end.0)),
+            Stretch { end: None, .. } => return Err(bad("The address needs end=<number>.")),
+        };
+        for name in ["begin", "end"] {
+            door.fields.remove(name);
+        }
+        found(thing(&*shared.open(run.id)?, range, &door), "There is no such thing in this trace.")
+    })
+    .await
 }
 
 /// Answers from any number of traces.

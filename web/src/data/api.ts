@@ -38,6 +38,7 @@ export interface TableData {
   columns: ColumnData[];
   rows: Cell[][];
   units: string[];
+  doors: string[];
 }
 
 export interface ColumnData {
@@ -244,4 +245,52 @@ export interface SourceData {
   file: string;
   lines: string[];
   changed: boolean;
+}
+
+export interface ThingData {
+  kind: string;
+  name: string;
+  row: TableData;
+  count: number;
+  total: number;
+  histogram: BucketData[];
+  slowest: CallData[];
+  steps: StepData[];
+  step_share: number | null;
+  stacks: StackData[];
+  tables: TableData[];
+}
+
+export interface BucketData {
+  from: number;
+  to: number;
+  count: number;
+  time: number;
+}
+
+export interface CallData {
+  span: number;
+  process: string;
+  track: string;
+  begin: number;
+  duration: number;
+  step: number | null;
+  source: string | null;
+}
+
+export interface StepData {
+  first: number;
+  last: number;
+  begin: number;
+  end: number;
+  calls: number;
+  time: number;
+  share: number | null;
+}
+
+export interface StackData {
+  source: string | null;
+  calls: number;
+  total: number;
+  entries: string[];
 }

@@ -111,7 +111,7 @@ function Sandwich(props: ViewProperties & { data: FlameData }) {
       { key: "total", title: "Total", unit: "ns", help: "Time in the function and all it called.", numeric: true },
     ],
     rows: data.places.map((known) => [known.name, known.file === "" ? "" : `${known.file}:${known.line}`, known.own, known.total]),
-    units: [],
+    units: [], doors: [],
   };
   const choose = (row: readonly unknown[]) => {
     const index = data.places.findIndex((known) => known.name === row[0] && known.own === row[2] && known.total === row[3]);

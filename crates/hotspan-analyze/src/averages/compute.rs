@@ -18,16 +18,23 @@ pub(super) fn compute(model: &Model, group_by: &GroupBy) -> KeyAverages {
     compute_keeping_times(model, group_by).0
 }
 
-/// The time of every call, row by row.
+/// The time of every call, row by row, and the row of every span.
 pub(super) struct Times {
     times: Vec<i64>,
     bounds: Vec<(usize, usize)>,
+    row_of: Vec<u32>,
 }
 
 impl Times {
     pub(super) fn of_row(&self, row: usize) -> &[i64] {
         let (begin, end) = self.bounds.get(row).copied().unwrap_or_default();
         self.times.get(begin..end).unwrap_or_default()
+    }
+
+    /// The calls of a row, in the order of the file.
+    pub(super) fn spans_of_row(&self, row: usize) -> Vec<SpanId> {
+        let of_row = self.row_of.iter().enumerate().filter(|&(_, &known)| known as usize == row);
+        of_row.map(|(index, _)| SpanId::at(index)).collect()
     }
 }
 
@@ -246,6 +253,6 @@ impl Rows<'_> {
         for (row, &(begin, end)) in self.rows.iter_mut().zip(&bounds) {
             row.calls = Distribution::of(&mut times[begin..end]);
         }
-        Times { times, bounds }
+        Times { times, bounds, row_of: std::mem::take(&mut self.row_of) }
     }
 }

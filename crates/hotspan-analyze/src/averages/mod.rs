@@ -8,7 +8,7 @@ mod distribution;
 mod key;
 mod merge;
 
-use hotspan_store::{Bytes, Duration};
+use hotspan_store::{Bytes, Duration, SpanId};
 
 use crate::model::Model;
 
@@ -150,6 +150,19 @@ impl KeyAverages {
     #[must_use]
     pub fn compute(model: &Model, group_by: &GroupBy) -> Self {
         compute::compute(model, group_by)
+    }
+
+    /// Sums up a trace, and finds the calls of the first row that is wanted; `None` where no row is.
+    #[must_use]
+    pub fn compute_with_calls(
+        model: &Model,
+        group_by: &GroupBy,
+        is_wanted: impl Fn(&Average) -> bool,
+    ) -> Option<(Self, usize, Vec<SpanId>)> {
+        let (averages, times) = compute::compute_keeping_times(model, group_by);
+        let row = averages.rows.iter().position(is_wanted)?;
+        let calls = times.spans_of_row(row);
+        Some((averages, row, calls))
     }
 
     /// Sums up several traces as one.

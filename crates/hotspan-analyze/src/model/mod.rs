@@ -158,6 +158,8 @@ parts! {
     pub(crate) modules: Modules = |model| Modules::of(model, model.nesting());
     /// The whole Python stack of each span, by [`Self::merged_nesting`].
     pub(crate) whole_stacks: Stacks = |model| Stacks::of(model, model.merged_nesting(), usize::MAX);
+    /// The innermost part of the Python stack of each span, as much as anybody reads.
+    pub(crate) near_stacks: Stacks = |model| Stacks::of(model, model.merged_nesting(), stacks::NEAR);
     /// The lines behind spans.
     pub(crate) sources: Sources = |model| Sources::of(model);
 }

@@ -12,6 +12,9 @@ use super::nesting::Nesting;
 use super::scope::scope;
 use super::{Model, RecordScope};
 
+/// Entries of a stack that are enough to see where a call came from.
+pub(super) const NEAR: usize = 32;
+
 /// Frames that lead from `loss.backward()` to the engine: the same for every program, so they say nothing.
 const UNINTERESTING: [(&str, &str); 6] = [
     ("autograd/__init__", "_make_grads"),

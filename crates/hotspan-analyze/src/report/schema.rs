@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 
 use hotspan_store::{Bytes, Duration};
 
+use super::door::{Door, unless_shared};
 use super::{Align, Cell, Column, Shown, Table, Unit};
 
 /// Rows cannot be sorted by what was asked for.
@@ -48,7 +49,11 @@ pub struct Schema<'a, R> {
     title: String,
     columns: Vec<ColumnOf<'a, R>>,
     default_sort: Option<&'static str>,
+    door: Option<DoorOf<'a, R>>,
 }
+
+/// What a row leads to.
+type DoorOf<'a, R> = Box<dyn Fn(&'a R) -> Option<Door> + 'a>;
 
 impl<'a, R> ColumnOf<'a, R> {
     /// What the column is.
@@ -87,7 +92,7 @@ impl<'a, R> Schema<'a, R> {
     /// A table that programs call `id` and people `title`, without columns.
     #[must_use]
     pub fn new(id: impl Into<String>, title: impl Into<String>) -> Self {
-        Self { id: id.into(), title: title.into(), columns: Vec::new(), default_sort: None }
+        Self { id: id.into(), title: title.into(), columns: Vec::new(), default_sort: None, door: None }
     }
 
     fn add(
@@ -158,6 +163,13 @@ impl<'a, R> Schema<'a, R> {
         self
     }
 
+    /// Says what rows lead to.
+    #[must_use]
+    pub fn door(mut self, door: impl Fn(&'a R) -> Option<Door> + 'a) -> Self {
+        self.door = Some(Box::new(door));
+        self
+    }
+
     /// The columns, shown or not.
     #[must_use]
     pub fn into_columns(self) -> Vec<ColumnOf<'a, R>> {
@@ -205,11 +217,13 @@ impl<'a, R> Schema<'a, R> {
         let shown: Vec<&ColumnOf<'a, R>> =
             self.columns.iter().filter(|column| column.is_shown(rows, wide)).collect();
         let cells = |row: &&'a R| shown.iter().map(|column| column.cell(row)).collect();
+        let doors = self.door.as_ref().map(|door| rows.iter().map(|row| door(row)).collect());
         Table {
             id: self.id.clone(),
             title: self.title.clone(),
             columns: shown.iter().map(|column| column.column.clone()).collect(),
             rows: rows.iter().take(limit).map(cells).collect(),
+            doors: doors.map(unless_shared).unwrap_or_default(),
             declared: self.columns.iter().map(|column| column.column.clone()).collect(),
         }
     }

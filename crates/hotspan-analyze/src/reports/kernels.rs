@@ -3,6 +3,7 @@
 use super::{DEVICE, Report};
 use crate::kernels::{KernelRow, Kernels, kernels};
 use crate::report::Table;
+use crate::report::door::Door;
 use crate::report::schema::{Schema, share};
 
 pub(super) const REPORTS: &[Report] = &[Report {
@@ -15,6 +16,14 @@ pub(super) const REPORTS: &[Report] = &[Report {
     },
 }];
 
+/// The kind of doors to kernels.
+pub(crate) const KERNEL: &str = "kernel";
+
+/// The door to a kernel.
+pub(crate) fn kernel_door(name: &str) -> Door {
+    Door::new(KERNEL).with("name", name)
+}
+
 impl Kernels {
     /// The rows, as a table.
     #[must_use]
@@ -22,7 +31,7 @@ impl Kernels {
         self.schema().table(&self.rows)
     }
 
-    fn schema(&self) -> Schema<'_, KernelRow> {
+    pub(crate) fn schema(&self) -> Schema<'_, KernelRow> {
         Schema::<KernelRow>::new("kernels", "Kernels")
             .text("name", "Name", |row| &row.name)
             .help("The kernel, or the kind of copy or fill.")
@@ -47,5 +56,6 @@ impl Kernels {
             .text("tensor_cores", "Tensor Cores", |row| if row.tensor_cores { "yes" } else { "no" })
             .help("Whether its name says that it uses tensor cores (matrix cores on AMD).")
             .when(self.rows.iter().any(|row| row.tensor_cores))
+            .door(|row| Some(kernel_door(&row.name)))
     }
 }

@@ -8,6 +8,7 @@ use super::{Report, SHAPES, TORCH};
 use crate::model::Model;
 use crate::averages::{Average, DeviceKind, GroupBy, KeyAverages};
 use crate::report::Table;
+use crate::report::door::Door;
 use crate::report::schema::{ReportOptions, Schema, SortError, share};
 
 pub(super) const REPORTS: &[Report] = &[
@@ -53,7 +54,8 @@ fn tables(model: &Model, options: &ReportOptions, group_by: &GroupBy) -> Result<
     let averages = KeyAverages::compute(model, group_by);
     let sort = options.sort.as_deref().map(device_key);
     let called = averages.rows.iter().filter(|row| row.device == DeviceKind::Cpu);
-    let table = averages.schema().show(called, &ReportOptions { sort, ..options.clone() });
+    let schema = averages.schema().door(|row| Some(row.door(group_by)));
+    let table = schema.show(called, &ReportOptions { sort, ..options.clone() });
     Ok(vec![table.map_err(|error| as_asked(error, options.sort.as_deref()))?])
 }
 
@@ -64,6 +66,35 @@ fn device_key(key: &str) -> String {
 
 fn as_asked(error: SortError, key: Option<&str>) -> SortError {
     SortError { key: key.map_or(error.key, str::to_owned), ..error }
+}
+
+/// The kind of doors to rows of the operator table.
+pub(crate) const OPERATOR: &str = "operator";
+
+/// The door to a row that is told from others by its name alone.
+pub(crate) fn operator_door(name: &str, device: DeviceKind, is_annotation: bool) -> Door {
+    let door = Door::new(OPERATOR).with("name", name).with("device", device.title());
+    door.with_any("annotation", is_annotation.then_some("1"))
+}
+
+impl Average {
+    /// The door to a row of a table that is grouped so.
+    #[must_use]
+    pub fn door(&self, group_by: &GroupBy) -> Door {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        operator_door(&self.key, self.device, self.is_user_annotation)
+            .with_any("shapes", group_by.input_shapes.then(|| format!("{:?}", self.input_shapes)))
+            .with_any("stack", (group_by.stack_depth > 0).then(|| self.stack.join("; ")))
+            .with_any("module", group_by.module.then(|| text(&self.module)))
+            .with_any("thread", group_by.thread.then(|| text(&self.thread)))
+    }
+}
+
+/// How the table is grouped that has a row with this door.
+pub(crate) fn grouped_by(door: &Door) -> GroupBy {
+    let has = |name: &str| door.get(name).is_some();
+    let by_stack = if has("stack") { by_stack(&ReportOptions::default()) } else { GroupBy::default() };
+    GroupBy { input_shapes: has("shapes"), module: has("module"), thread: has("thread"), ..by_stack }
 }
 
 impl KeyAverages {

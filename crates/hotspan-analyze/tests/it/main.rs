@@ -28,4 +28,6 @@ mod reports;
 #[cfg(test)]
 mod steps;
 #[cfg(test)]
+mod things;
+#[cfg(test)]
 mod wall_time;

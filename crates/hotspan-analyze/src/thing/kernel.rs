@@ -1,0 +1,25 @@
+//! A row of the kernel table.
+
+use super::calls::Calls;
+use super::trend::Steps;
+use super::{Thing, places};
+use crate::kernels::{kernels, runs_of};
+use crate::model::Model;
+use crate::report::door::Door;
+
+pub(super) fn describe(model: &Model, door: &Door) -> Option<Thing> {
+    let name = door.get("name")?;
+    let kernels = kernels(model);
+    let row = kernels.rows.iter().find(|row| row.name == name)?;
+    let runs = runs_of(model, name);
+    let tables = [places::launched_by, places::shapes, places::modules];
+    Some(Thing {
+        kind: "Kernel",
+        name: name.to_owned(),
+        row: kernels.schema().table([row]),
+        calls: Calls::of(model, &runs),
+        trend: Steps::of(model).trend(&runs),
+        stacks: places::stacks(model, &runs),
+        tables: tables.iter().filter_map(|table| table(model, &runs)).collect(),
+    })
+}
