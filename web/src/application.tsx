@@ -10,6 +10,7 @@ import { Answer } from "./widgets/answer";
 import { HandOver } from "./widgets/hand_over";
 import { Changed } from "./widgets/changed";
 import { Missing } from "./widgets/missing";
+import { SidePanel } from "./widgets/side_panel";
 import { Advice } from "./views/advice";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
@@ -146,6 +147,7 @@ function Shown(props: { list: RunList }) {
           </a>
         ))}
       </nav>
+      <div class="beside">
       <main>
         <h1 class="hidden">{view.title}</h1>
         {gone ? (
@@ -161,6 +163,8 @@ function Shown(props: { list: RunList }) {
           </>
         )}
       </main>
+      <SidePanel run={run.id} parameters={place.parameters} to={to} />
+      </div>
     </>
   );
 }

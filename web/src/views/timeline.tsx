@@ -214,17 +214,18 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   }, [selected, selecting, chosen, search.text]);
 
   // A link into the timeline may name a span, a moment or a track without saying what to see around it, or how far down. That is found
-  // once: afterwards the address says what is seen.
-  const placed = useRef(seen !== null && top !== null);
+  // once for each moment: afterwards the address says what is seen.
+  const placed = useRef<string | null | undefined>(seen !== null && top !== null ? parameters["at"] : null);
   useEffect(() => {
     const [moment, track] = [number(parameters["at"]), trackOf(info, parameters["track"])];
-    if (placed.current || (asked !== null && details.state === "waiting")) return;
-    placed.current = true;
+    if (placed.current === parameters["at"] || (asked !== null && details.state === "waiting")) return;
+    const isFirst = placed.current === null;
+    placed.current = parameters["at"];
     const mark = chosen !== null ? markOf(chosen) : moment !== null ? { track: -1, depth: 0, begin: moment, end: moment } : null;
-    if (seen === null && mark !== null) reveal(mark);
+    if (mark !== null && (seen === null || !isFirst)) reveal(mark);
     else if (mark !== null) reach(mark);
     if (track !== null) reach({ track, depth: 0 });
-  }, [details.state]);
+  }, [details.state, parameters["at"]]);
 
   const follow = (target: Mark & { span: number }) => {
     choose(target);

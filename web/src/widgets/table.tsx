@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { doorway, openDoor } from "../base/doors";
 import { moment, shown } from "../base/units";
 import type { Cell, TableData } from "../data/api";
 import { CopyButton } from "./copy_button";
@@ -57,6 +58,24 @@ function compare(left: Cell, right: Cell): number {
   return String(left).localeCompare(String(right), "en", { numeric: true });
 }
 
+/** The column whose text is the link to what a row stands for. */
+function naming(table: TableData): number {
+  const named = table.columns.findIndex((column) => column.key === "name" || column.key === "function");
+  return named >= 0 ? named : Math.max(0, table.columns.findIndex((column) => !column.numeric));
+}
+
+/** The arrow keys go from one row that leads somewhere to the next. */
+function walk(event: KeyboardEvent): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step === undefined || !(event.currentTarget instanceof Element) || !(event.target instanceof Element)) return;
+  const doors = [...event.currentTarget.querySelectorAll<HTMLElement>("a.door")];
+  const next = doors[doors.findIndex((door) => door === event.target) + step];
+  if (!event.target.classList.contains("door") || next === undefined) return;
+  event.preventDefault();
+  event.stopPropagation();
+  next.focus();
+}
+
 export function Table(props: Properties) {
   const { table } = props;
   const [own, setOwn] = useState<Sorting | null>(null);
@@ -84,6 +103,14 @@ export function Table(props: Properties) {
   );
   const verdict = table.columns.findIndex((column) => column.key === "verdict");
   const units = useMemo(() => new Map<readonly Cell[], string>(table.rows.map((row, place) => [row, table.units[place] ?? ""])), [table]);
+  const doors = useMemo(() => new Map<readonly Cell[], string>(table.rows.map((row, place) => [row, table.doors[place] ?? ""])), [table]);
+  const named = naming(table);
+  const clicked = (event: MouseEvent, row: readonly Cell[]) => {
+    const door = doors.get(row) ?? "";
+    if (props.onRow !== undefined || door === "") props.onRow?.(row);
+    // Links do it themselves, and who marks a text means to copy it.
+    else if (event.target instanceof Element && event.target.closest("a") === null && getSelection()?.isCollapsed !== false) openDoor(door);
+  };
   const sort = (key: string, numeric: boolean) => {
     const next = { key, down: sorting?.key === key ? !sorting.down : numeric };
     (props.onSort ?? setOwn)(next);
@@ -113,9 +140,9 @@ export function Table(props: Properties) {
               ))}
             </tr>
           </thead>
-          <tbody>
+          <tbody onKeyDown={walk}>
             {rows.slice(0, limit).map((row, number) => (
-              <tr key={number} class={props.onRow === undefined ? "" : "link"} onClick={() => props.onRow?.(row)}>
+              <tr key={number} class={props.onRow === undefined && !doors.get(row) ? "" : "link"} onClick={(event) => clicked(event, row)}>
                 {row.map((cell, place) => {
                   const column = table.columns[place];
                   const text = typeof cell === "number" && MOMENTS.includes(column?.key ?? "") ? moment(cell) : shown(cell, column?.unit || units.get(row) || "");
@@ -124,7 +151,7 @@ export function Table(props: Properties) {
                   return (
                     <td key={place} class={column?.numeric === true ? `number${tone(column.key, cell, row[verdict])}` : ""} title={typeof cell === "string" && cell.length > 60 ? cell : undefined} style={share > 0 ? { backgroundSize: `${share}% 100%` } : undefined}>
                       {props.swatch?.place === place && <Swatch colour={props.swatch.colour(row)} />}
-                      {text}
+                      {place === named && doors.get(row) ? <a class="door" data-door={doors.get(row)} href={doorway(doors.get(row) ?? "")}>{text}</a> : text}
                     </td>
                   );
                 })}
