@@ -13,9 +13,16 @@ use crate::memory_timeline::DeviceTimeline;
 use crate::model::Model;
 use crate::model::memory_events::MemoryDevice;
 use crate::report::Table;
+use crate::report::door::Door;
 use crate::report::schema::Schema;
 
 const OUTSIDE: &str = "(outside of operators)";
+
+/// The kind of doors to allocations.
+pub(crate) const ALLOCATION: &str = "allocation";
+
+/// A block with its number among all of the trace.
+type NumberedBlock<'a> = (usize, &'a Block);
 
 /// The allocations and releases of a stretch of time.
 #[derive(Debug)]
@@ -53,26 +60,39 @@ impl<'a> MemoryEvents<'a> {
     /// Each block that was allocated or released then, largest first.
     #[must_use]
     pub fn events_table(&self) -> Table {
-        let touched = |block: &&Block| self.is_within(block.allocated) || self.is_within(block.released);
-        let mut blocks: Vec<&Block> = self.model.memory_blocks().blocks.iter().filter(touched).collect();
-        blocks.sort_by_key(|block| (std::cmp::Reverse(block.bytes.0), block.allocated));
+        let touched =
+            |block: &NumberedBlock<'_>| self.is_within(block.1.allocated) || self.is_within(block.1.released);
+        let all = self.model.memory_blocks().blocks.iter().enumerate();
+        let mut blocks: Vec<NumberedBlock<'_>> = all.filter(touched).collect();
+        blocks.sort_by_key(|(_, block)| (std::cmp::Reverse(block.bytes.0), block.allocated));
+        self.events_schema().table(&blocks)
+    }
+
+    /// The row of one block.
+    pub(crate) fn event_row(&self, number: usize) -> Option<Table> {
+        let block = self.model.memory_blocks().blocks.get(number)?;
+        let row = [(number, block)];
+        Some(self.events_schema().table(&row))
+    }
+
+    fn events_schema<'b>(&'b self) -> Schema<'b, NumberedBlock<'b>> {
         let moment = |time: Option<Timestamp>| time.map(|time| Duration(time.0));
-        Schema::<&Block>::new("events", "Allocations")
-            .text("operator", "Allocated by", |block| self.operator(block))
+        Schema::<NumberedBlock<'b>>::new("events", "Allocations")
+            .text("operator", "Allocated by", |(_, block)| self.operator(block))
             .help("The operator that allocated the memory.")
-            .text("device", "Device", |block| block.device.name())
+            .text("device", "Device", |(_, block)| block.device.name())
             .help("The device whose memory it is.")
-            .text("category", "Used for", |block| block.category.title())
+            .text("category", "Used for", |(_, block)| block.category.title())
             .help("What the memory was used for.")
-            .bytes("bytes", "Bytes", |block| block.bytes)
+            .bytes("bytes", "Bytes", |(_, block)| block.bytes)
             .help("How much was allocated.")
-            .duration("allocated_at", "Allocated at", move |block| moment(block.allocated))
+            .duration("allocated_at", "Allocated at", move |(_, block)| moment(block.allocated))
             .help("When it was allocated, from the start of the trace; empty when that was before.")
-            .duration("released_at", "Released at", move |block| moment(block.released))
+            .duration("released_at", "Released at", move |(_, block)| moment(block.released))
             .help("When it was released, from the start of the trace; empty when that was after it.")
-            .duration("held", "Held", |block| Some(block.released?.since(block.allocated?)))
+            .duration("held", "Held", |(_, block)| Some(block.released?.since(block.allocated?)))
             .help("From the allocation to the release.")
-            .table(&blocks)
+            .door(|(number, _)| Some(Door::new(ALLOCATION).with("block", number.to_string())))
     }
 
     /// What each operator allocated on each device then, most first. A release counts for the operator that allocated.

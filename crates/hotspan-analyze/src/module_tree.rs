@@ -31,15 +31,39 @@ pub struct ModuleNode {
     pub device: Duration,
     /// The time of device work without that of modules in it.
     pub own_device: Duration,
+    /// The names of those around it and its own, where they are not too many to write down.
+    pub path: Option<String>,
     parent: Option<usize>,
+}
+
+/// Longer paths name nothing that anybody reads.
+const LONGEST_PATH: usize = 1000;
+
+/// A module by its path, and the calls of it.
+#[must_use]
+pub fn module_calls(model: &Model, path: &str) -> Option<(ModuleNode, Vec<SpanId>)> {
+    let (nodes, node_of) = grow(model);
+    let index = nodes.iter().position(|node| node.path.as_deref() == Some(path))?;
+    let is_call = |&span: &SpanId| {
+        node_of[span.index()] as usize == index + 1
+            && model.role(span) == Role::Python
+            && model.span_name(span).starts_with(PREFIX)
+    };
+    let calls = model.spans().ids().filter(is_call).collect();
+    Some((nodes[index].clone(), calls))
 }
 
 /// The modules of a trace, each before those it calls, longest first; empty when no calls of modules were recorded.
 #[must_use]
 pub fn module_tree(model: &Model) -> Vec<ModuleNode> {
+    in_order(&grow(model).0)
+}
+
+/// The modules in order of appearance, and for each span the number of the one whose forward pass it is in, counted from 1.
+fn grow(model: &Model) -> (Vec<ModuleNode>, Vec<u32>) {
     let is_module: Vec<bool> = model.strings().iter().map(|name| name.starts_with(PREFIX)).collect();
     if !is_module.contains(&true) {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
     let (spans, events, nesting) = (model.spans(), model.events(), model.nesting());
     let mut nodes: Vec<ModuleNode> = Vec::new();
@@ -92,13 +116,18 @@ pub fn module_tree(model: &Model) -> Vec<ModuleNode> {
             nodes[parent].backward += backward;
         }
     }
-    in_order(&nodes)
+    (nodes, forward)
 }
 
 impl ModuleNode {
     fn new(name: &str, parent: Option<usize>, nodes: &[Self]) -> Self {
+        let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        let around =
+            parent.map_or(Some(String::new()), |parent| Some(format!("{}/", nodes[parent].path.as_ref()?)));
+        let path = around.map(|around| around + name).filter(|path| path.len() <= LONGEST_PATH);
         Self {
-            name: name.strip_prefix(PREFIX).unwrap_or(name).to_owned(),
+            name: name.to_owned(),
+            path,
             depth: parent.map_or(0, |parent| nodes[parent].depth + 1),
             calls: 0,
             total: Duration::ZERO,

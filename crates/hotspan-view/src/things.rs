@@ -1,6 +1,6 @@
 //! One thing, as the side panel shows it. What it is made of is in [`hotspan_analyze::thing`].
 
-use hotspan_analyze::thing::{Call, Thing};
+use hotspan_analyze::thing::{Call, Thing, is_of_whole};
 use hotspan_analyze::{Door, Model, describe};
 use hotspan_store::{SpanId, Timestamp};
 
@@ -9,9 +9,12 @@ use crate::opened::Opened;
 use crate::reports::table_data;
 use crate::timeline::track_names;
 
+/// Letters of a name.
+const LONGEST_NAME: usize = 400;
+
 /// What is behind a door, in all of a trace or in a stretch of it. Spans are those of the whole trace, which the timeline shows.
 pub(crate) fn thing(whole: &Opened, stretch: Option<(i64, i64)>, door: &Door) -> Option<ThingData> {
-    let Some((from, to)) = stretch else {
+    let Some((from, to)) = stretch.filter(|_| !is_of_whole(door)) else {
         return Some(data(&whole.model, describe(&whole.model, door)?, &|span| span));
     };
     let part = whole.part(from, to);
@@ -25,10 +28,13 @@ pub(crate) fn thing(whole: &Opened, stretch: Option<(i64, i64)>, door: &Door) ->
 }
 
 fn data(model: &Model, thing: Thing, in_whole: &dyn Fn(SpanId) -> SpanId) -> ThingData {
-    let call = |call: Call| {
-        let (process, track) = track_names(model, model.spans().track(call.span));
+    let call = |what: &str, call: Call| {
+        let track = call.span.map(|span| track_names(model, model.spans().track(span)));
+        let (process, track) = track.unwrap_or_default();
         CallData {
-            span: in_whole(call.span).0,
+            what: what.to_owned(),
+            name: call.span.map(|span| shorten(model.span_name(span))).unwrap_or_default(),
+            span: call.span.map(|span| in_whole(span).0),
             process,
             track,
             begin: call.begin.0,
@@ -63,13 +69,24 @@ fn data(model: &Model, thing: Thing, in_whole: &dyn Fn(SpanId) -> SpanId) -> Thi
         kind: thing.kind.to_owned(),
         name: thing.name,
         row: table_data(&thing.row),
+        source: thing.source,
+        begin: thing.stretch.map(|stretch| stretch.begin.0),
+        end: thing.stretch.map(|stretch| stretch.end.0),
+        related: thing.related.into_iter().map(|(what, related)| call(what, related)).collect(),
         count: thing.calls.count,
         total: thing.calls.total.0,
         histogram: buckets.collect(),
-        slowest: thing.calls.slowest.into_iter().map(call).collect(),
+        slowest: thing.calls.slowest.into_iter().map(|slow| call("", slow)).collect(),
         steps: steps.collect(),
         step_share: trend.share,
         stacks: stacks.collect(),
         tables: thing.tables.iter().map(table_data).collect(),
+    }
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }

@@ -251,6 +251,10 @@ export interface ThingData {
   kind: string;
   name: string;
   row: TableData;
+  source: string | null;
+  begin: number | null;
+  end: number | null;
+  related: CallData[];
   count: number;
   total: number;
   histogram: BucketData[];
@@ -269,7 +273,9 @@ export interface BucketData {
 }
 
 export interface CallData {
-  span: number;
+  what: string;
+  name: string;
+  span: number | null;
   process: string;
   track: string;
   begin: number;

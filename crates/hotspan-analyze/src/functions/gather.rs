@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use hashbrown::{HashMap, HashSet};
-use hotspan_store::{Category, Duration, FrameId, FrameKind, SpanId, Trace};
+use hotspan_store::{Category, Duration, FrameId, FrameKind, SpanId, StringId, Trace};
 
 use super::{Calls, FunctionName, Functions};
 
@@ -13,6 +13,19 @@ pub(super) fn gather(trace: &Trace) -> Functions {
     }
     let found = from_spans(trace);
     if found.is_empty() { from_samples(trace) } else { found }
+}
+
+pub(super) fn spans_of(trace: &Trace, function: &FunctionName) -> Vec<SpanId> {
+    if !trace.profile().calls.is_empty() {
+        return Vec::new();
+    }
+    let spans = trace.spans();
+    let mut is_wanted: HashMap<StringId, bool> = HashMap::new();
+    let is_call = |&span: &SpanId| {
+        trace.span_category(span) == Category::PythonFunction
+            && *is_wanted.entry(spans.name(span)).or_insert_with(|| parse(trace.span_name(span)) == *function)
+    };
+    spans.ids().filter(is_call).collect()
 }
 
 fn frame_names(trace: &Trace) -> Vec<FunctionName> {

@@ -6,7 +6,7 @@ mod gather;
 mod order;
 
 use hashbrown::HashMap;
-use hotspan_store::{Duration, Trace};
+use hotspan_store::{Duration, SpanId, Trace};
 
 pub use order::Restriction;
 
@@ -82,6 +82,12 @@ impl Functions {
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
         gather::gather(trace)
+    }
+
+    /// The calls of a function that are spans, where the functions of the trace were read from spans.
+    #[must_use]
+    pub fn spans_of(trace: &Trace, function: &FunctionName) -> Vec<SpanId> {
+        gather::spans_of(trace, function)
     }
 
     /// The functions, in order.

@@ -20,6 +20,7 @@ use crate::model::device_work::DeviceId;
 use crate::model::events::Role;
 use crate::model::source::{file_and_line, is_users};
 
+pub(crate) use report::{CULPRIT, GAP, culprit_door, gap_door, named};
 pub use report::{causes, culprits, gaps};
 
 /// Why a device had nothing to do.

@@ -9,6 +9,7 @@ use crate::idle::{Cause, DeviceIdle, Gap, Piece, call_site, is_user_code};
 use crate::model::Model;
 use crate::model::columns::Texts;
 use crate::model::device_work::DeviceId;
+use crate::report::door::Door;
 use crate::report::schema::{Schema, share};
 use crate::report::{Cell, Table};
 
@@ -111,11 +112,28 @@ pub fn culprits(model: &Model) -> Table {
         })
         .help("The line of Python that launched late, in the gap with the longest piece.")
         .if_any()
+        .door(|row| Some(culprit_door(row.0.0, row.0.1, row.0.2.map(|name| model.str(name)))))
         .table(&rows)
 }
 
+/// The kind of doors to gaps.
+pub(crate) const GAP: &str = "gap";
+/// The kind of doors to what keeps a device waiting.
+pub(crate) const CULPRIT: &str = "culprit";
+
+/// The door to a gap.
+pub(crate) fn gap_door(device: &DeviceIdle, gap: &Gap) -> Door {
+    Door::new(GAP).with("device", device.device.to_string()).with("at", gap.interval.begin.0.to_string())
+}
+
+/// The door to all pieces of gaps with the same cause and culprit.
+pub(crate) fn culprit_door(device: DeviceId, cause: Cause, culprit: Option<&str>) -> Door {
+    let door = Door::new(CULPRIT).with("device", device.to_string()).with("cause", cause.key());
+    door.with_any("name", culprit)
+}
+
 /// Names of work tell nothing about why it was not begun.
-fn named(piece: &Piece) -> Option<SpanId> {
+pub(crate) fn named(piece: &Piece) -> Option<SpanId> {
     piece.culprit.filter(|_| piece.cause != Cause::Dispatch)
 }
 
@@ -151,6 +169,7 @@ pub fn gaps(model: &Model, limit: usize) -> Table {
         .text("python", "Python", |row| lines.of_gap(row.1).as_deref().map(Cell::from))
         .help("The line of Python that launched late.")
         .if_any()
+        .door(|row| Some(gap_door(row.0, row.1)))
         .table(&all)
 }
 

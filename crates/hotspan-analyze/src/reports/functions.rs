@@ -3,8 +3,9 @@
 use hotspan_store::Duration;
 
 use super::Report;
-use crate::functions::{FunctionRow, Functions};
+use crate::functions::{FunctionName, FunctionRow, Functions};
 use crate::report::Table;
+use crate::report::door::Door;
 use crate::report::schema::Schema;
 
 pub(super) const REPORTS: &[Report] = &[Report {
@@ -20,10 +21,23 @@ pub(super) const REPORTS: &[Report] = &[Report {
     },
 }];
 
+/// The kind of doors to functions.
+pub(crate) const FUNCTION: &str = "function";
+
+/// The door to a function.
+pub(crate) fn function_door(function: &FunctionName) -> Door {
+    let door = Door::new(FUNCTION).with("file", &function.file).with("name", &function.name);
+    door.with("line", function.line.to_string())
+}
+
 impl Functions {
     /// The rows in their order, as a table.
     #[must_use]
     pub fn report(&self) -> Table {
+        Self::schema().table(self.rows())
+    }
+
+    pub(crate) fn schema<'a>() -> Schema<'a, FunctionRow> {
         Schema::<FunctionRow>::new("functions", "Functions")
             .count("ncalls", "ncalls", |row| row.sums.calls.max(0).unsigned_abs())
             .help("Calls, recursive ones too.")
@@ -47,7 +61,7 @@ impl Functions {
             .text("function", "function", |row| &row.function.name)
             .help("The name of the function.")
             .sorted_as("name")
-            .table(self.rows())
+            .door(|row| Some(function_door(&row.function)))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Report, SHAPES};
 use crate::module_tree::{ModuleNode, module_tree};
+use crate::report::door::Door;
 use crate::report::schema::{Schema, unless_zero};
 
 pub(super) const REPORTS: &[Report] = &[Report {
@@ -14,7 +15,10 @@ pub(super) const REPORTS: &[Report] = &[Report {
     },
 }];
 
-fn schema(nodes: &[ModuleNode]) -> Schema<'_, ModuleNode> {
+/// The kind of doors to modules.
+pub(crate) const MODULE: &str = "module";
+
+pub(crate) fn schema(nodes: &[ModuleNode]) -> Schema<'_, ModuleNode> {
     let with_device = nodes.iter().any(|node| node.device.0 > 0);
     Schema::<ModuleNode>::new("modules", "Modules")
         .text("module", "Module", |node| &node.name)
@@ -35,4 +39,5 @@ fn schema(nodes: &[ModuleNode]) -> Schema<'_, ModuleNode> {
         .duration("self_device_time_total", "Self device", |node| unless_zero(node.own_device))
         .help("Time of the kernels it launched, in both passes, without the modules in it.")
         .when(with_device)
+        .door(|node| Some(Door::new(MODULE).with("path", node.path.as_ref()?)))
 }

@@ -6,6 +6,7 @@ use hotspan_store::{Duration, SpanId, Timestamp};
 
 use super::places::host_of;
 use super::trend::Steps;
+use crate::intervals::Interval;
 use crate::model::Model;
 
 /// The slowest calls that are listed.
@@ -27,8 +28,8 @@ pub struct Bucket {
 /// One call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its span.
-    pub span: SpanId,
+    /// Its span; `None` where a time has none.
+    pub span: Option<SpanId>,
     /// When it began.
     pub begin: Timestamp,
     /// How long it took.
@@ -57,19 +58,46 @@ impl Calls {
         let spans = model.spans();
         let durations = || calls.iter().map(|&span| spans.duration(span));
         let steps = Steps::of(model);
-        let call = |span: SpanId| Call {
-            span,
-            begin: spans.time(span),
-            duration: spans.duration(span),
-            step: steps.number(span),
-            source: model.sources().line(model, host_of(model, span)),
-        };
         Self {
             count: calls.len() as u64,
             total: durations().sum(),
             histogram: histogram(durations()),
-            slowest: slowest(model, calls).into_iter().map(call).collect(),
+            slowest: slowest(model, calls).into_iter().map(|span| call(model, &steps, span)).collect(),
         }
+    }
+}
+
+impl Calls {
+    /// Of times that are no spans of their own, each with a span that has to do with it.
+    pub(super) fn of_times(model: &Model, times: &[(Interval, Option<SpanId>)]) -> Self {
+        let durations = || times.iter().map(|(time, _)| time.length());
+        let steps = Steps::of(model);
+        let mut longest: Vec<&(Interval, Option<SpanId>)> = times.iter().collect();
+        longest.sort_by_key(|(time, _)| (Reverse(time.length()), time.begin));
+        longest.truncate(SLOWEST);
+        let call = |&&(time, span): &&(Interval, Option<SpanId>)| Call {
+            span,
+            begin: time.begin,
+            duration: time.length(),
+            step: steps.number_at(time.begin),
+            source: span.and_then(|span| model.sources().line(model, host_of(model, span))),
+        };
+        Self {
+            count: times.len() as u64,
+            total: durations().sum(),
+            histogram: histogram(durations()),
+            slowest: longest.iter().map(call).collect(),
+        }
+    }
+}
+
+pub(super) fn call(model: &Model, steps: &Steps<'_>, span: SpanId) -> Call {
+    Call {
+        span: Some(span),
+        begin: model.spans().time(span),
+        duration: model.spans().duration(span),
+        step: steps.number(span),
+        source: model.sources().line(model, host_of(model, span)),
     }
 }
 

@@ -1,7 +1,5 @@
 //! A row of the kernel table.
 
-use super::calls::Calls;
-use super::trend::Steps;
 use super::{Thing, places};
 use crate::kernels::{kernels, runs_of};
 use crate::model::Model;
@@ -13,13 +11,7 @@ pub(super) fn describe(model: &Model, door: &Door) -> Option<Thing> {
     let row = kernels.rows.iter().find(|row| row.name == name)?;
     let runs = runs_of(model, name);
     let tables = [places::launched_by, places::shapes, places::modules];
-    Some(Thing {
-        kind: "Kernel",
-        name: name.to_owned(),
-        row: kernels.schema().table([row]),
-        calls: Calls::of(model, &runs),
-        trend: Steps::of(model).trend(&runs),
-        stacks: places::stacks(model, &runs),
-        tables: tables.iter().filter_map(|table| table(model, &runs)).collect(),
-    })
+    let mut thing = Thing::new("Kernel", name, kernels.schema().table([row])).with_calls(model, &runs);
+    thing.tables = tables.iter().filter_map(|table| table(model, &runs)).collect();
+    Some(thing)
 }

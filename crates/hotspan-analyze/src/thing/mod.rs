@@ -4,16 +4,26 @@
 //! calls took and which were the slowest, `trend` how they spread over the steps, `places` where they came from. Each file of
 //! [`KINDS`] knows one kind of thing. All lists have a limit: a trace may hold anything.
 
+mod allocation;
 mod calls;
+mod function;
+mod gap;
 mod kernel;
+mod module;
 mod operator;
 mod places;
 mod trend;
 
+use hotspan_store::SpanId;
+
+use crate::idle::{CULPRIT, GAP};
+use crate::intervals::Interval;
+use crate::memory_events::ALLOCATION;
 use crate::model::Model;
 use crate::report::Table;
 use crate::report::door::Door;
-use crate::reports::{kernels::KERNEL, operators::OPERATOR};
+use crate::reports::{functions::FUNCTION, kernels::KERNEL, modules::MODULE, operators::OPERATOR};
+use trend::Steps;
 
 pub use calls::{Bucket, Call, Calls};
 pub use places::CallStack;
@@ -28,6 +38,12 @@ pub struct Thing {
     pub name: String,
     /// Its row, as its table has it.
     pub row: Table,
+    /// The line it is at, as `file:line`.
+    pub source: Option<String>,
+    /// When it was, where it is a stretch of time.
+    pub stretch: Option<Interval>,
+    /// Spans that have to do with it, and what.
+    pub related: Vec<(&'static str, Call)>,
     /// Its calls.
     pub calls: Calls,
     /// How they spread over the steps; `None` where the program has none.
@@ -38,11 +54,56 @@ pub struct Thing {
     pub tables: Vec<Table>,
 }
 
+impl Thing {
+    fn new(kind: &'static str, name: &str, row: Table) -> Self {
+        Self {
+            kind,
+            name: name.to_owned(),
+            row,
+            source: None,
+            stretch: None,
+            related: Vec::new(),
+            calls: Calls::default(),
+            trend: None,
+            stacks: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+
+    /// The same with all that follows from its calls.
+    fn with_calls(mut self, model: &Model, calls: &[SpanId]) -> Self {
+        self.calls = Calls::of(model, calls);
+        self.trend = Steps::of(model).trend(calls);
+        self.stacks = places::stacks(model, calls);
+        self
+    }
+
+    /// The same with a span that has to do with it.
+    fn with_related(mut self, model: &Model, what: &'static str, span: Option<SpanId>) -> Self {
+        self.related.extend(span.map(|span| (what, calls::call(model, &Steps::of(model), span))));
+        self
+    }
+}
+
 /// A kind of thing, and how to describe one.
 type Kind = (&'static str, fn(&Model, &Door) -> Option<Thing>);
 
 /// The kinds of things; one line adds one.
-const KINDS: &[Kind] = &[(OPERATOR, operator::describe), (KERNEL, kernel::describe)];
+const KINDS: &[Kind] = &[
+    (OPERATOR, operator::describe),
+    (KERNEL, kernel::describe),
+    (MODULE, module::describe),
+    (FUNCTION, function::describe),
+    (GAP, gap::describe_gap),
+    (CULPRIT, gap::describe_culprit),
+    (ALLOCATION, allocation::describe),
+];
+
+/// Whether things of this kind are those of the whole trace, whatever stretch of it is looked at.
+#[must_use]
+pub fn is_of_whole(door: &Door) -> bool {
+    door.kind == ALLOCATION
+}
 
 /// Describes what is behind a door; `None` where there is nothing.
 #[must_use]

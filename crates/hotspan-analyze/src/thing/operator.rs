@@ -1,7 +1,5 @@
 //! A row of the operator table, however that is grouped: an operator, a marked range, or a kernel.
 
-use super::calls::Calls;
-use super::trend::Steps;
 use super::{Thing, places};
 use crate::averages::{DeviceKind, KeyAverages};
 use crate::model::Model;
@@ -21,13 +19,7 @@ pub(super) fn describe(model: &Model, door: &Door) -> Option<Thing> {
     };
     let launch = if on_device { places::launched_by } else { places::launched };
     let tables = [launch, places::shapes, places::modules];
-    Some(Thing {
-        kind,
-        name: row.key.clone(),
-        row: averages.schema().table([row]),
-        calls: Calls::of(model, &calls),
-        trend: Steps::of(model).trend(&calls),
-        stacks: places::stacks(model, &calls),
-        tables: tables.iter().filter_map(|table| table(model, &calls)).collect(),
-    })
+    let mut thing = Thing::new(kind, &row.key, averages.schema().table([row])).with_calls(model, &calls);
+    thing.tables = tables.iter().filter_map(|table| table(model, &calls)).collect();
+    Some(thing)
 }

@@ -23,7 +23,7 @@ const MOST_STACKS: usize = 5;
 const LONGEST_TEXT: usize = 400;
 /// A file may nest without end.
 const DEEPEST: usize = 300;
-const MODULE: &str = "nn.Module: ";
+const MODULE_PREFIX: &str = "nn.Module: ";
 
 /// A Python stack that calls came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +126,8 @@ pub(super) fn modules(model: &Model, calls: &[SpanId]) -> Option<Table> {
         let path = module_path(model, host_of(model, group.longest));
         let is_path = path.last().is_some_and(|last| *last == own);
         let shown = if is_path { path } else { vec![own] };
-        let names: Vec<&str> = shown.iter().map(|name| name.strip_prefix(MODULE).unwrap_or(name)).collect();
+        let names: Vec<&str> =
+            shown.iter().map(|name| name.strip_prefix(MODULE_PREFIX).unwrap_or(name)).collect();
         Row { name: cut(&names.join(" / ")), group, door: None }
     };
     table(model, "modules", "Modules", "Module", groups.into_iter().take(MOST_ROWS + 1).map(row).collect())
@@ -138,7 +139,7 @@ fn module_path(model: &Model, span: SpanId) -> Vec<&str> {
     let around = std::iter::successors(Some(span), |&inner| nesting.parent(inner)).take(DEEPEST);
     let functions =
         around.filter(|&outer| model.role(outer) == Role::Python).map(|outer| model.span_name(outer));
-    let mut path: Vec<&str> = functions.filter(|name| name.starts_with(MODULE)).collect();
+    let mut path: Vec<&str> = functions.filter(|name| name.starts_with(MODULE_PREFIX)).collect();
     path.reverse();
     path
 }
@@ -166,14 +167,7 @@ pub(super) fn launched(model: &Model, calls: &[SpanId]) -> Option<Table> {
     if owners.is_empty() {
         return None;
     }
-    let (spans, nesting) = (model.spans(), model.nesting());
-    let mut is_inside = vec![false; spans.len()];
-    for &call in calls {
-        is_inside[call.index()] = true;
-    }
-    for &span in nesting.order() {
-        is_inside[span.index()] |= nesting.parent(span).is_some_and(|outer| is_inside[outer.index()]);
-    }
+    let (spans, is_inside) = (model.spans(), inside(model, calls));
     let work = owners.iter().filter(|(_, owner)| is_inside[owner.index()]).map(|&(device, _)| device);
     let groups = grouped(model, work, |span| Some(spans.name(span)));
     let row = |(name, group)| {
@@ -181,6 +175,40 @@ pub(super) fn launched(model: &Model, calls: &[SpanId]) -> Option<Table> {
         Row { name: cut(name), group, door: Some(kernel_door(name)) }
     };
     table(model, "launched", "Kernels launched", "Kernel", groups.into_iter().map(row).collect())
+}
+
+/// The operators that calls, and what they called, ran; those inside of other operators are left out.
+pub(super) fn operators(model: &Model, calls: &[SpanId]) -> Option<Table> {
+    let is_inside = inside(model, calls);
+    let (nesting, mut is_covered) = (model.merged_nesting(), vec![false; model.spans().len()]);
+    let mut found: Vec<SpanId> = Vec::new();
+    for &span in nesting.order() {
+        let is_operator = model.role(span) == Role::Operator && is_inside[span.index()];
+        let in_another = nesting.parent(span).is_some_and(|outer| is_covered[outer.index()]);
+        is_covered[span.index()] = is_operator || in_another;
+        if is_operator && !in_another && !nesting.is_merged(span) {
+            found.push(span);
+        }
+    }
+    let groups = grouped(model, found, |span| Some(model.events().name(model, span).key));
+    let row = |(name, group)| {
+        let name = model.events().names.get(name);
+        Row { name: cut(name), group, door: Some(operator_door(name, DeviceKind::Cpu, false)) }
+    };
+    table(model, "called", "Operators called", "Operator", groups.into_iter().map(row).collect())
+}
+
+/// Which spans are some calls, or inside them.
+fn inside(model: &Model, calls: &[SpanId]) -> Vec<bool> {
+    let nesting = model.nesting();
+    let mut is_inside = vec![false; model.spans().len()];
+    for &call in calls {
+        is_inside[call.index()] = true;
+    }
+    for &span in nesting.order() {
+        is_inside[span.index()] |= nesting.parent(span).is_some_and(|outer| is_inside[outer.index()]);
+    }
+    is_inside
 }
 
 /// The Python stacks of calls.
@@ -218,7 +246,7 @@ fn sampled(model: &Model, span: SpanId) -> Vec<String> {
         .collect()
 }
 
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(LONGEST_TEXT) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

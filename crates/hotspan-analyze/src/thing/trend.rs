@@ -67,6 +67,11 @@ impl<'m> Steps<'m> {
         self.windows.get(self.index(span)?)?.number
     }
 
+    /// The number of the step that a moment of a device is in.
+    pub(super) fn number_at(&self, time: Timestamp) -> Option<i64> {
+        self.windows.get(self.at(time, |window| window.device)?)?.number
+    }
+
     /// Work of a device belongs to the step that launched it.
     fn index(&self, span: SpanId) -> Option<usize> {
         let spans = self.model.spans();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hotspan_analyze::memory_events::MemoryEvents;
 use hotspan_analyze::{Cell, Door, Model, Report, ReportOptions, Table, Thing, describe};
 use serde_json::json;
 
@@ -117,6 +118,93 @@ fn a_kernel_leads_to_its_operator_module_and_stack() {
         [Cell::text(gemm), Cell::Count(3), Cell::Duration(thing.calls.total)]
     );
     assert_eq!(operator.tables[0].doors[0], Some(door("kernel", gemm)));
+}
+
+/// A training of two steps: modules, Python functions, kernels with gaps between them, and memory.
+fn training() -> Model {
+    let python = |name: &str, from: i64, to: i64| span("python_function", name, from, to, 1, &json!({}));
+    let mut events = Vec::new();
+    for step in 0..2 {
+        let at = step * 10_000;
+        let mark = format!("ProfilerStep#{step}");
+        events.push(span("user_annotation", &mark, at, at + 9000, 1, &json!({})));
+        events.push(python("train.py(7): main", at + 10, at + 8900));
+        events.push(python("nn.Module: Net_0", at + 20, at + 8000));
+        events.push(python("nn.Module: Linear_1", at + 30, at + 3000 + step * 100));
+        for (number, begin) in [(1, 100), (2, 2000), (3, 5000)] {
+            let link = json!({"correlation": step * 3 + number});
+            events.push(span("cpu_op", "aten::mm", at + begin, at + begin + 500, 1, &json!({})));
+            events.push(span("cuda_runtime", "cudaLaunchKernel", at + begin + 50, at + begin + 80, 1, &link));
+            events.push(span("kernel", "gemm", at + begin + 100, at + begin + 400, 7, &link));
+            events.push(kineto::memory(at + begin + 20, 512 * number, 1, 1));
+        }
+    }
+    kineto::model(&events)
+}
+
+#[test]
+fn modules_functions_gaps_and_allocations_have_the_numbers_of_their_rows() {
+    let model = training();
+    let report = |id: &str| (Report::named(id).unwrap().tables)(&model, &ReportOptions::default()).unwrap();
+    let mut tables: Vec<Table> = ["module_tree", "functions", "gpu"].into_iter().flat_map(report).collect();
+    tables.push(MemoryEvents::of(&model, None).events_table());
+    tables.retain(|table| !table.doors.is_empty());
+    let ids: Vec<&str> = tables.iter().map(|table| table.id.as_str()).collect();
+    assert_eq!(ids, ["modules", "functions", "culprits", "gaps", "events"]);
+    for table in &tables {
+        assert!(table.rows.len() > 1, "{}", table.id);
+        for (row, door) in table.rows.iter().zip(&table.doors) {
+            let thing = describe(&model, door.as_ref().unwrap()).unwrap();
+            let cells: BTreeMap<_, _> = table.columns.iter().map(|column| column.key).zip(row).collect();
+            for (column, cell) in thing.row.columns.iter().zip(&thing.row.rows[0]) {
+                assert_eq!(Some(&cell), cells.get(column.key), "{} {}", table.id, column.key);
+            }
+            let count = ["calls", "ncalls", "pieces"].iter().find_map(|key| cells.get(key));
+            if let Some(&count) = count {
+                assert_eq!(Cell::Count(thing.calls.count), *count, "{} {}", table.id, thing.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_module_has_its_operators_and_kernels_and_a_function_its_callers() {
+    let model = training();
+    let linear = describe(&model, &Door::new("module").with("path", "Net_0/Linear_1")).unwrap();
+    assert_eq!((linear.calls.count, linear.calls.slowest[0].step), (2, Some(1)));
+    let rows = |thing: &Thing| -> Vec<(String, Cell, Cell)> {
+        let first = |table: &Table| (table.id.clone(), table.rows[0][0].clone(), table.rows[0][1].clone());
+        thing.tables.iter().map(first).collect()
+    };
+    let named = |id: &str, name: &str, count| (id.to_owned(), Cell::text(name), Cell::Count(count));
+    assert_eq!(
+        rows(&linear),
+        [
+            named("launched", "gemm", 4),
+            named("called", "aten::mm", 4),
+            named("modules", "Net_0 / Linear_1", 2),
+        ]
+    );
+    let main = Door::new("function").with("file", "train.py").with("line", "7").with("name", "main");
+    let main = describe(&model, &main).unwrap();
+    assert_eq!((main.source.as_deref(), main.calls.count), (Some("train.py:7"), 2));
+    assert_eq!(rows(&main)[0], named("callees", "nn.Module: Net_0", 2));
+}
+
+#[test]
+fn a_gap_says_when_it_was_and_what_was_behind_it() {
+    let model = training();
+    let table = hotspan_analyze::idle::gaps(&model, 0);
+    let gap = describe(&model, table.doors[0].as_ref().unwrap()).unwrap();
+    let stretch = gap.stretch.unwrap();
+    assert_eq!(Cell::Duration(stretch.length()), table.rows[0][2]);
+    let causes = &gap.tables[0];
+    let sum: i64 =
+        causes.rows.iter().map(|row| if let Cell::Duration(time) = row[1] { time.0 } else { 0 }).sum();
+    assert_eq!(sum, stretch.length().0);
+    assert!(gap.related.iter().any(|(what, _)| *what == "Next work"));
+    let culprit = describe(&model, causes.doors.iter().flatten().next().unwrap()).unwrap();
+    assert!(culprit.calls.total <= model.idle()[0].idle);
 }
 
 #[test]

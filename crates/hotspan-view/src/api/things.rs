@@ -13,6 +13,14 @@ answers! {
         name: String,
         /// Its row, as its table has it.
         row: TableData,
+        /// The line it is at.
+        source: Option<String>,
+        /// When it began, where it is a stretch of time.
+        begin: Option<i64>,
+        /// When that was over.
+        end: Option<i64>,
+        /// Spans that have to do with it.
+        related: Vec<CallData>,
         /// How many calls have a time of their own.
         count: u64,
         /// Their time.
@@ -43,8 +51,12 @@ answers! {
     }
     /// One call.
     CallData {
-        /// Its span, in the whole trace.
-        span: u32,
+        /// What it has to do with the thing; empty for its own calls.
+        what: String,
+        /// Its name.
+        name: String,
+        /// Its span, in the whole trace; none for a time that has none.
+        span: Option<u32>,
         /// The process it ran in.
         process: String,
         /// Its thread or stream.
