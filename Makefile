@@ -80,6 +80,7 @@ wheel: web $(STAMPS)/wheel ## Build manylinux wheels for x86-64 and aarch64, one
 .PHONY: test
 test: dev $(STAMPS)/torch $(STAMPS)/tests real ## Run all tests, Rust and Python
 	cargo test --workspace --locked
+	@$(MAKE) --no-print-directory test-web
 	$(BIN)/maturin build --release --locked --quiet --compatibility linux --out build/wheels-of-tests
 	@$(MAKE) --no-print-directory free-threaded
 	$(BIN)/python -m pytest
@@ -139,18 +140,31 @@ lint: $(STAMPS)/tools ## Check format, lints, types and the rules of the house
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	@$(MAKE) --no-print-directory lint-web
 	$(BIN)/python -m pytest -q python/tests/test_tidy.py python/tests/test_docs.py
 
 # The web app is embedded in the program. Without Node the program builds all the same, and its page says what is missing.
 .PHONY: web
 ifneq ($(shell command -v npm 2> /dev/null),)
 web: web/dist/index.html
+
+.PHONY: lint-web
+lint-web: web/node_modules/.stamp
+	cd web && npm run --silent lint
+
+.PHONY: test-web
+test-web: web/node_modules/.stamp
+	cd web && npm test --silent
 else
 web:
 	@echo "Node is not here: hotspan view will have no pages"
+
+.PHONY: lint-web test-web
+lint-web test-web:
+	@echo "Node is not here: the web app is not checked"
 endif
 
-web/dist/index.html: web/node_modules/.stamp $(filter-out web/e2e/%,$(shell git ls-files --cached --others --exclude-standard web 2> /dev/null))
+web/dist/index.html: web/node_modules/.stamp $(filter-out web/e2e/% web/test/%,$(shell git ls-files --cached --others --exclude-standard web 2> /dev/null))
 	@echo "building the web app"
 	@cd web && npm run --silent build -- --logLevel warn
 

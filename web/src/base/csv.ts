@@ -5,5 +5,5 @@ export function csv(header: readonly string[], rows: readonly (readonly (string 
     const text = value === null ? "" : String(value);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return [header, ...rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
+  return `${[header, ...rows].map((row) => row.map(field).join(",")).join("\n")}\n`;
 }

@@ -62,7 +62,7 @@ export function decode(buffer: ArrayBuffer): Map<number, TrackTile> {
   let first = 0;
   for (const track of head.tracks) {
     const lanes = new Uint32Array(track.lanes.length + 1);
-    track.lanes.forEach((rows, lane) => (lanes[lane + 1] = (lanes[lane] ?? 0) + rows));
+    for (const [lane, rows] of track.lanes.entries()) lanes[lane + 1] = (lanes[lane] ?? 0) + rows;
     const last = first + (lanes[track.lanes.length] ?? 0);
     const cut = <T extends Float64Array | Uint32Array>(column: T) => column.subarray(first, last) as T;
     result.set(track.id, { looks, lanes, begin: cut(begin), end: cut(end), span: cut(span), look: cut(look), count: cut(count), time: time.subarray(0, 0), value: value.subarray(0, 0) });

@@ -46,7 +46,7 @@ export function KeyHelp(props: { onClose: () => void }) {
     <dialog ref={dialog} aria-label="Keys" onClose={props.onClose}>
       <h2>Keys of the timeline</h2>
       <dl>{KEYS.map(([keys, does]) => [<dt key={keys}>{keys}</dt>, <dd key={does}>{does}</dd>])}</dl>
-      <form method="dialog"><button>Close</button></form>
+      <form method="dialog"><button type="submit">Close</button></form>
     </dialog>
   );
 }

@@ -1,0 +1,52 @@
+// Addresses: what is written is read again, doors are opened and closed in them, ranges are read with care.
+
+import { visit } from "./page";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { link, read } from "../src/base/address";
+import { doorway, questionOf, timelineAround, timelineOf } from "../src/base/doors";
+import { chosen, selected } from "../src/base/ranges";
+
+const DOOR = "kind=operator&name=aten%3A%3Amm%26&device=CPU";
+
+test("an address is read as it was written", () => {
+  const parameters = { run: "0", filter: "a&b=c#d ü", sort: "-count" };
+  visit(link("operators", parameters));
+  assert.deepEqual(read(), { view: "operators", parameters });
+  visit("");
+  assert.deepEqual(read(), { view: "overview", parameters: {} });
+});
+
+test("a door is part of the address, and what is behind it is asked for as it was written", () => {
+  visit("#/operators?run=3&sort=-count");
+  visit(doorway(DOOR));
+  assert.deepEqual(read(), { view: "operators", parameters: { run: "3", sort: "-count", open: DOOR } });
+  assert.equal(questionOf(DOOR, null), "kind=operator&name=aten%3A%3Amm%26&device=CPU");
+  assert.equal(questionOf(`${DOOR}&begin=1`, { begin: 10.4, end: 20 }), `${DOOR}&begin=10&end=20`);
+});
+
+test("whatever an address holds, only a query comes out of it", () => {
+  for (const hostile of ["../../x", "a#b", "https://example.org/?q", "a?b", "\u0000\n"]) assert.match(questionOf(hostile, null), /^[\w%.&=+*-]*$/);
+});
+
+test("a call leads to the timeline, which keeps what is folded and finds its place anew", () => {
+  visit(link("timeline", { run: "0", fold: "3", from: "1", to: "2", span: "5", at: "1", open: DOOR, begin: "0", end: "9" }));
+  assert.deepEqual(timelineOf({ span: 7, begin: 12.6 }, true), { run: "0", fold: "3", open: DOOR, begin: "0", end: "9", span: "7", at: "13" });
+  visit(link("operators", { run: "0", sort: "name", open: DOOR }));
+  assert.deepEqual(timelineOf({ span: null, begin: 12 }, false), { at: "12" });
+  assert.deepEqual(timelineAround(10_000, 30_000, true), { open: DOOR, from: "0", to: "40000" });
+});
+
+test("a range needs two numbers in order", () => {
+  assert.deepEqual(selected({ begin: "1", end: "5" }), { begin: 1, end: 5 });
+  for (const [begin, end] of [
+    ["5", "1"],
+    ["1", "1"],
+    ["x", "5"],
+    ["1", "Infinity"],
+  ] as const)
+    assert.equal(selected({ begin, end }), null);
+  assert.equal(selected({ begin: "1" }), null);
+  assert.deepEqual(chosen({ from: "2", to: "3" }), { begin: 2, end: 3 });
+  assert.deepEqual(chosen({ from: "2", to: "3", begin: "1", end: "5" }), { begin: 1, end: 5 });
+});
