@@ -68,7 +68,12 @@ async function upwards() {
   await show(page, address, "kernels", `?run=${run}`);
   await click(row(kernel));
   const thing = await told();
-  await click(panel.locator("section.table", { has: page.locator("h2:text-is('Launched by')") }).locator("a.door").first());
+  await click(
+    panel
+      .locator("section.table", { has: page.locator("h2:text-is('Launched by')") })
+      .locator("a.door")
+      .first(),
+  );
   await page.waitForFunction((name) => document.querySelector("#panel-name")?.textContent === name, operator);
   return { thing, operator: await told(), clicks };
 }

@@ -30,10 +30,21 @@ export function questionOf(open: string, range: { begin: number; end: number } |
   return query.toString();
 }
 
-/** The parameters of a timeline that shows a call: where it lies is found anew, what is folded and pinned stays. */
-export function timelineOf(call: { span: number; begin: number }, keepOpen: boolean): Record<string, string> {
+/** What the address keeps when it leads to the timeline: what is folded and pinned there, the range, and the panel if there is room. */
+function kept(keepOpen: boolean): Record<string, string> {
   const { view, parameters } = read();
-  const leaves = ["from", "to", "call", "hit", ...(keepOpen ? [] : ["open"])];
-  const kept = Object.entries(parameters).filter(([name]) => (view === "timeline" || ["begin", "end", "open"].includes(name)) && !leaves.includes(name));
-  return { ...Object.fromEntries(kept), span: String(call.span), at: String(Math.round(call.begin)) };
+  const leaves = ["from", "to", "call", "hit", "span", "at", ...(keepOpen ? [] : ["open"])];
+  const stays = (name: string) => (view === "timeline" || ["begin", "end", "open"].includes(name)) && !leaves.includes(name);
+  return Object.fromEntries(Object.entries(parameters).filter(([name]) => stays(name)));
+}
+
+/** The parameters of a timeline that shows a call, or just a moment: where it lies is found anew. */
+export function timelineOf(call: { span: number | null; begin: number }, keepOpen: boolean): Record<string, string> {
+  return { ...kept(keepOpen), ...(call.span === null ? {} : { span: String(call.span) }), at: String(Math.round(call.begin)) };
+}
+
+/** The parameters of a timeline that shows a stretch of time in the middle of its width. */
+export function timelineAround(begin: number, end: number, keepOpen: boolean): Record<string, string> {
+  const margin = Math.max(1000, (end - begin) / 2);
+  return { ...kept(keepOpen), from: String(Math.round(begin - margin)), to: String(Math.round(end + margin)) };
 }

@@ -9,9 +9,10 @@ import { duration, shown } from "../base/units";
 import type { TableData, ThingData } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer } from "./answer";
-import { CallList, type To } from "./call_list";
+import { CallList, Related, StretchLink, type To } from "./call_list";
 import { CallStacks } from "./call_stacks";
 import { Histogram } from "./histogram";
+import { SourceLink } from "./source_link";
 import { StepTrend } from "./step_trend";
 import { Table } from "./table";
 
@@ -78,7 +79,8 @@ function Opened(props: Properties & { open: string }) {
 function Thing({ thing, to }: { thing: ThingData; to: To }) {
   return (
     <>
-      <p class="quiet">{thing.kind}</p>
+      <p class="quiet">{thing.kind}{thing.source !== null && <> at <SourceLink place={thing.source} to={to} /></>}</p>
+      {thing.begin !== null && thing.end !== null && <StretchLink begin={thing.begin} end={thing.end} to={to} />}
       <Facts row={thing.row}>
         {thing.step_share !== null && (
           <>
@@ -87,6 +89,7 @@ function Thing({ thing, to }: { thing: ThingData; to: To }) {
           </>
         )}
       </Facts>
+      {thing.related.length > 0 && <Related calls={thing.related} to={to} />}
       {thing.slowest.length > 0 && <CallList calls={thing.slowest} count={thing.count} to={to} />}
       {thing.histogram.length > 0 && <Histogram buckets={thing.histogram} />}
       {thing.steps.length > 1 && <StepTrend steps={thing.steps} />}

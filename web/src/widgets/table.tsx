@@ -60,7 +60,7 @@ function compare(left: Cell, right: Cell): number {
 
 /** The column whose text is the link to what a row stands for. */
 function naming(table: TableData): number {
-  const named = table.columns.findIndex((column) => column.key === "name" || column.key === "function");
+  const named = table.columns.findIndex((column) => ["name", "function", "culprit"].includes(column.key));
   return named >= 0 ? named : Math.max(0, table.columns.findIndex((column) => !column.numeric));
 }
 
@@ -68,9 +68,9 @@ function naming(table: TableData): number {
 function walk(event: KeyboardEvent): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step === undefined || !(event.currentTarget instanceof Element) || !(event.target instanceof Element)) return;
-  const doors = [...event.currentTarget.querySelectorAll<HTMLElement>("a.door")];
-  const next = doors[doors.findIndex((door) => door === event.target) + step];
-  if (!event.target.classList.contains("door") || next === undefined) return;
+  const doors = [...event.currentTarget.querySelectorAll<Element>("a.door")];
+  const next = doors[doors.indexOf(event.target) + step];
+  if (!event.target.classList.contains("door") || !(next instanceof HTMLElement)) return;
   event.preventDefault();
   event.stopPropagation();
   next.focus();
@@ -107,7 +107,7 @@ export function Table(props: Properties) {
   const named = naming(table);
   const clicked = (event: MouseEvent, row: readonly Cell[]) => {
     const door = doors.get(row) ?? "";
-    if (props.onRow !== undefined || door === "") props.onRow?.(row);
+    if (door === "") props.onRow?.(row);
     // Links do it themselves, and who marks a text means to copy it.
     else if (event.target instanceof Element && event.target.closest("a") === null && getSelection()?.isCollapsed !== false) openDoor(door);
   };

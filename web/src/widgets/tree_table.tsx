@@ -1,6 +1,7 @@
 // A table whose rows are a tree: a column says how deep each is. Rows fold with a click, or with the arrow keys as trees do.
 
 import { useState } from "preact/hooks";
+import { doorway, openDoor } from "../base/doors";
 import { shown } from "../base/units";
 import type { Cell, TableData } from "../data/api";
 import { CopyButton } from "./copy_button";
@@ -49,6 +50,7 @@ export function TreeTable({ table, depth, filter, onFilter }: Properties) {
     else if (event.key === "ArrowUp") focus(row.previousElementSibling);
     else if (event.key === "ArrowLeft" && parent) fold(place, true);
     else if (event.key === "ArrowRight" && parent) fold(place, false);
+    else if (event.key === "Enter" && event.target === row && table.doors[place]) openDoor(table.doors[place] ?? "");
     else return;
     event.preventDefault();
   };
@@ -80,7 +82,7 @@ export function TreeTable({ table, depth, filter, onFilter }: Properties) {
                     return (
                       <td key={column} class="branch" style={{ paddingLeft: `${6 + deep(row) * 16}px` }}>
                         <span aria-hidden="true">{parent ? (closed.has(place) ? "▸ " : "▾ ") : "· "}</span>
-                        {shown(cell, shape?.unit ?? "")}
+                        {table.doors[place] ? <a class="door" tabIndex={-1} data-door={table.doors[place]} href={doorway(table.doors[place] ?? "")} onClick={(event) => event.stopPropagation()}>{shown(cell, shape?.unit ?? "")}</a> : shown(cell, shape?.unit ?? "")}
                       </td>
                     );
                   })}
