@@ -33,6 +33,17 @@ def events() -> Iterator[dict[str, Any]]:
         yield span("cudaLaunchKernel", "cuda_runtime", 1, 1, at + 60, 10, correlation=link)
         yield span("sgemm<1>", "kernel", 0, 7, at + 300, 100 + step, device=0, stream=7, correlation=link)
         yield span(HOSTILE, "cpu_op", 1, 1, at + 500, 20)
+        yield memory(at + 60, 1024 * (step + 1), 0x1000 + step)
+        yield memory(at + 200, -1024 * (step + 1), 0x1000 + step)
+
+
+def memory(at: float, size: int, address: int) -> dict[str, Any]:
+    """An allocation or release of device memory."""
+    args = {"Bytes": size, "Addr": address, "Device Type": 1, "Device Id": 0}
+    return {
+        "ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]",
+        "pid": 1, "tid": 1, "ts": at, "args": args,
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +96,28 @@ def test_a_thing_has_the_numbers_of_its_row(server: ViewServer, table: str, stre
         assert thing["total"] == total
         assert sum(bucket["count"] for bucket in thing["histogram"]) == thing["count"]
         assert thing["slowest"][0]["duration"] == row["max"]
+
+
+@pytest.mark.parametrize(
+    ("call", "keys"),
+    [
+        ("table/module_tree", ["modules"]),
+        ("table/functions", ["functions"]),
+        ("table/gpu", ["culprits", "gaps"]),
+        ("memory", ["events"]),
+    ],
+)
+def test_rows_of_other_tables_lead_somewhere_too(server: ViewServer, call: str, keys: list[str]) -> None:
+    sections = [section for section in server.api(f"run/0/{call}")["sections"] if section["table"]["doors"]]
+    assert [section["key"] for section in sections] == keys
+    for table in (section["table"] for section in sections):
+        columns = [column["key"] for column in table["columns"]]
+        for row, door in zip(table["rows"], table["doors"], strict=True):
+            thing = server.api(f"run/0/thing?{door}")
+            shown = [column["key"] for column in thing["row"]["columns"]]
+            assert thing["row"]["rows"][0] == [row[columns.index(key)] for key in shown]
+            for related in thing["related"]:
+                assert server.api(f"run/0/span/{related['span']}")["name"] == related["name"]
 
 
 def test_calls_of_a_stretch_are_spans_of_the_whole(server: ViewServer) -> None:
@@ -210,6 +243,27 @@ def test_a_panel_is_about_the_selected_range(done: dict[str, Any]) -> None:
 
 
 @needs_browser
+def test_a_gap_is_shown_in_the_timeline_with_what_was_behind_it(done: dict[str, Any]) -> None:
+    gap = done["gap"]
+    assert gap["clicks"] == 2
+    begin, length = int(gap["thing"]["facts"]["begin"]), int(gap["thing"]["facts"]["length"])
+    assert int(gap["place"]["from"]) < begin < begin + length < int(gap["place"]["to"])
+    assert "Next work sgemm<1>" in gap["thing"]["text"]
+    assert "Causes" in gap["thing"]["headings"]
+
+
+@needs_browser
+def test_modules_functions_and_allocations_open_too(done: dict[str, Any]) -> None:
+    assert done["module"]["inside"]["id"] == "panel-name"
+    assert done["module"]["thing"]["name"] == "Net_0"
+    assert done["module"]["back"]["tag"] == "TR"
+    assert done["function"]["name"] == "train"
+    assert "train.py:7" in done["function"]["text"]
+    assert "Calls" in done["function"]["headings"]
+    assert "Allocated by aten::mm" in done["allocation"]["text"]
+
+
+@needs_browser
 def test_names_are_text(done: dict[str, Any]) -> None:
     assert done["names"]["name"] == HOSTILE
     assert done["names"]["markup"] == 0
@@ -230,6 +284,13 @@ def test_the_panel_is_accessible_in_light_and_dark(server: ViewServer) -> None:
         for table, name in (("operators", "aten::mm"), ("kernels", "sgemm<1>"))
     ]
     views = ("operators", "kernels", "timeline")
+    gap = next(
+        door
+        for section in server.api("run/0/table/gpu")["sections"]
+        if section["key"] == "gaps"
+        for door in section["table"]["doors"]
+    )
+    look(server.address, [visit("gpu", f"?run=0&open={quote(gap, safe='')}"), visit("modules", "?run=0")])
     look(
         server.address,
         [

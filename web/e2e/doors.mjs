@@ -128,6 +128,49 @@ async function range() {
   return { thing: await told() };
 }
 
+async function gap() {
+  clicks = 0;
+  await show(page, address, "gpu", `?run=${run}`);
+  await click(
+    page
+      .locator("section.table", { has: page.locator("h2:text-is('Longest gaps')") })
+      .locator("tbody tr")
+      .nth(1),
+  );
+  const thing = await told();
+  await click(panel.locator("a[data-stretch]"));
+  await page.waitForSelector("canvas[data-state=ready]");
+  return { thing, clicks, place: await parameters() };
+}
+
+async function module() {
+  await show(page, address, "modules", `?run=${run}`);
+  await page.focus("table[role=treegrid] tbody tr");
+  await page.keyboard.press("Enter");
+  await loaded();
+  const inside = await focused();
+  const thing = await told();
+  await page.keyboard.press("Escape");
+  await panel.waitFor({ state: "detached" });
+  return { inside, thing, back: await focused() };
+}
+
+async function function_() {
+  await show(page, address, "functions", `?run=${run}&filter=train`);
+  await row("train").click();
+  return told();
+}
+
+async function allocation() {
+  await show(page, address, "memory", `?run=${run}`);
+  await page
+    .locator("section.table", { has: page.locator("h2:text-is('Allocations')") })
+    .locator("tbody tr")
+    .first()
+    .click();
+  return told();
+}
+
 async function names() {
   await show(page, address, "operators", `?run=${run}`);
   await row(hostile).click();
@@ -150,9 +193,9 @@ async function phone() {
 
 const seen = {};
 try {
-  for (const action of [slowest, upwards, keyboard, arrows, shared, range, names, phone]) {
-    seen.doing = action.name;
-    seen[action.name] = await action();
+  for (const action of [slowest, upwards, keyboard, arrows, shared, range, gap, module, function_, allocation, names, phone]) {
+    seen.doing = action.name.replace("_", "");
+    seen[seen.doing] = await action();
   }
   delete seen.doing;
 } catch (error) {
