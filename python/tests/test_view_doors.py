@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
-from browser_visits import WEB, look, needs_browser, visit
+from browser_visits import WEB, look, needs_browser, pictured, visit
 from test_view import span
+from test_view_devices import H200
 from view_server import ViewServer
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -33,7 +34,7 @@ def events() -> Iterator[dict[str, Any]]:
         yield span("cudaLaunchKernel", "cuda_runtime", 1, 1, at + 60, 10, correlation=link)
         yield span("sgemm<1>", "kernel", 0, 7, at + 300, 100 + step, device=0, stream=7, correlation=link)
         yield span(HOSTILE, "cpu_op", 1, 1, at + 500, 20)
-        yield memory(at + 60, 1024 * (step + 1), 0x1000 + step)
+        yield memory(at + 100, 1024 * (step + 1), 0x1000 + step)
         yield memory(at + 200, -1024 * (step + 1), 0x1000 + step)
 
 
@@ -75,9 +76,8 @@ def door_of(server: ViewServer, table: str, name: str) -> str:
     return next(door for row, door in rows_and_doors(server, f"run/0/table/{table}") if row["name"] == name)
 
 
-@pytest.mark.parametrize("stretch", ["", "begin=1000000&end=3000000"])
-@pytest.mark.parametrize("table", TABLES)
-def test_a_thing_has_the_numbers_of_its_row(server: ViewServer, table: str, stretch: str) -> None:
+def check_things(server: ViewServer, table: str, stretch: str = "") -> None:
+    """What each row of a table leads to has the numbers of the row."""
     rows = rows_and_doors(server, f"run/0/table/{table}?{stretch}")
     assert rows
     for row, door in rows:
@@ -88,14 +88,42 @@ def test_a_thing_has_the_numbers_of_its_row(server: ViewServer, table: str, stre
             for column, cell in zip(thing["row"]["columns"], thing["row"]["rows"][0], strict=True)
         }
         assert shown == {key: row[key] for key in shown}
+        assert sum(bucket["count"] for bucket in thing["histogram"]) == thing["count"]
+        # Allocations outside of operators are a row without calls.
+        if row["name"] == "[memory]":
+            continue
         assert thing["count"] == row.get("count", row.get("calls"))
         on_device = row.get("device") == "CUDA"
-        total = (
-            row["total"] if "total" in row else row["device_time_total" if on_device else "cpu_time_total"]
-        )
+        total = row.get("total", row.get("device_time_total" if on_device else "cpu_time_total"))
         assert thing["total"] == total
-        assert sum(bucket["count"] for bucket in thing["histogram"]) == thing["count"]
         assert thing["slowest"][0]["duration"] == row["max"]
+
+
+@pytest.mark.parametrize("stretch", ["", "begin=1000000&end=3000000"])
+@pytest.mark.parametrize("table", TABLES)
+def test_a_thing_has_the_numbers_of_its_row(server: ViewServer, table: str, stretch: str) -> None:
+    check_things(server, table, stretch)
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Iterator[ViewServer]:
+    """`hotspan view` on a training that was recorded on a GPU."""
+    with ViewServer(H200) as running:
+        yield running
+
+
+@pytest.mark.parametrize("table", ["operators", "kernels"])
+def test_that_holds_for_a_recorded_training(recorded: ViewServer, table: str) -> None:
+    check_things(recorded, table)
+
+
+def test_a_recorded_kernel_leads_to_module_and_source(recorded: ViewServer) -> None:
+    rows = rows_and_doors(recorded, "run/0/table/kernels")
+    things = [recorded.api(f"run/0/thing?{door}") for _, door in rows]
+    assert all(len(thing["steps"]) == 5 for thing in things)
+    titles = {table["title"].split(" (")[0] for thing in things for table in thing["tables"]}
+    assert titles == {"Launched by", "Input shapes", "Modules"}
+    assert sum(bool(thing["stacks"] and thing["stacks"][0]["source"]) for thing in things) > len(things) / 2
 
 
 @pytest.mark.parametrize(
@@ -299,3 +327,17 @@ def test_the_panel_is_accessible_in_light_and_dark(server: ViewServer) -> None:
             for view in views
         ],
     )
+
+
+@needs_browser
+def test_the_documentation_shows_a_panel(recorded: ViewServer) -> None:
+    operator = quote(door_of(recorded, "operators", "aten::addmm"), safe="")
+    kernels = rows_and_doors(recorded, "run/0/table/kernels")
+    places = [
+        pictured(visit("operators", f"?run=0&open={operator}", "panel", height=900)),
+        pictured(
+            visit("kernels", f"?run=0&open={quote(kernels[0][1], safe='')}", "panel-dark", height=900),
+            dark=True,
+        ),
+    ]
+    look(recorded.address, places)

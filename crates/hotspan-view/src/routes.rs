@@ -136,7 +136,11 @@ async fn thing_of(
         for name in ["begin", "end"] {
             door.fields.remove(name);
         }
-        found(thing(&*shared.open(run.id)?, range, &door), "There is no such thing in this trace.")
+        let missing = match range {
+            None => "There is no such thing in this trace.",
+            Some(_) => "There is no such thing in the selected time.",
+        };
+        found(thing(&*shared.open(run.id)?, range, &door), missing)
     })
     .await
 }

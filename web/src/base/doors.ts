@@ -33,7 +33,7 @@ export function questionOf(open: string, range: { begin: number; end: number } |
 /** What the address keeps when it leads to the timeline: what is folded and pinned there, the range, and the panel if there is room. */
 function kept(keepOpen: boolean): Record<string, string> {
   const { view, parameters } = read();
-  const leaves = ["from", "to", "call", "hit", "span", "at", ...(keepOpen ? [] : ["open"])];
+  const leaves = ["from", "to", "top", "call", "hit", "span", "at", ...(keepOpen ? [] : ["open"])];
   const stays = (name: string) => (view === "timeline" || ["begin", "end", "open"].includes(name)) && !leaves.includes(name);
   return Object.fromEntries(Object.entries(parameters).filter(([name]) => stays(name)));
 }
@@ -43,7 +43,7 @@ export function timelineOf(call: { span: number | null; begin: number }, keepOpe
   return { ...kept(keepOpen), ...(call.span === null ? {} : { span: String(call.span) }), at: String(Math.round(call.begin)) };
 }
 
-/** The parameters of a timeline that shows a stretch of time in the middle of its width. */
+/** The parameters of a timeline that shows a stretch of time in the middle of its width; no span is chosen in it. */
 export function timelineAround(begin: number, end: number, keepOpen: boolean): Record<string, string> {
   const margin = Math.max(1000, (end - begin) / 2);
   return { ...kept(keepOpen), from: String(Math.round(begin - margin)), to: String(Math.round(end + margin)) };

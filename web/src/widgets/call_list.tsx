@@ -30,7 +30,7 @@ function Calls({ calls, to }: { calls: readonly CallData[]; to: To }) {
             <strong>{duration(call.duration)}</strong> at {duration(call.begin)}
           </a>
           {call.step !== null && <span> step {call.step}</span>}
-          {call.process !== "" && <span class="quiet"> {call.process}, {call.track}</span>}
+          {call.track !== "" && <span class="quiet" title={call.process}> {call.track}</span>}
           {call.source !== null && <> <SourceLink place={call.source} to={to} /></>}
         </li>
       ))}

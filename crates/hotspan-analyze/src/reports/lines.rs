@@ -6,6 +6,7 @@ use super::Report;
 use crate::model::Model;
 use crate::lines::{LineFunction, line_functions};
 use crate::report::Table;
+use crate::report::door::Door;
 use crate::report::schema::{ReportOptions, Schema, SortError, share};
 
 pub(super) const REPORTS: &[Report] = &[Report {
@@ -15,6 +16,9 @@ pub(super) const REPORTS: &[Report] = &[Report {
     // Functions belong together, so all of their lines are shown.
     tables: |model, options| Ok(vec![line_table(model, &ReportOptions { limit: None, ..options.clone() })?]),
 }];
+
+/// The kind of doors to lines.
+pub(crate) const LINE: &str = "line";
 
 /// A line, and the function it is in with its time.
 struct Row<'a> {
@@ -61,5 +65,10 @@ pub fn line_table(model: &Model, options: &ReportOptions) -> Result<Table, SortE
         .percent("share", "% Time", |row| share(row.line.time, row.function_time))
         .help("Time of the line as a share of its function's.")
         .when(!has_memory)
+        .door(|row| {
+            let door = Door::new(LINE).with("file", &row.function.file).with("function", &row.function.name);
+            let door = door.with("first_line", row.function.first_line.to_string());
+            Some(door.with("line", row.line.line.to_string()))
+        })
         .show(&rows, options)
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use hotspan_store::{Duration, SpanId, Timestamp};
 
-use super::places::host_of;
+use super::places::source_of;
 use super::trend::Steps;
 use crate::intervals::Interval;
 use crate::model::Model;
@@ -80,7 +80,7 @@ impl Calls {
             begin: time.begin,
             duration: time.length(),
             step: steps.number_at(time.begin),
-            source: span.and_then(|span| model.sources().line(model, host_of(model, span))),
+            source: span.and_then(|span| source_of(model, span)),
         };
         Self {
             count: times.len() as u64,
@@ -97,7 +97,7 @@ pub(super) fn call(model: &Model, steps: &Steps<'_>, span: SpanId) -> Call {
         begin: model.spans().time(span),
         duration: model.spans().duration(span),
         step: steps.number(span),
-        source: model.sources().line(model, host_of(model, span)),
+        source: source_of(model, span),
     }
 }
 

@@ -3,7 +3,7 @@
 use hotspan_store::SpanId;
 
 use super::calls::Calls;
-use super::{Thing, places};
+use super::{Thing, only, places};
 use crate::idle::{DeviceIdle, Gap, Piece, culprit_door, culprits, gap_door, gaps, named};
 use crate::intervals::Interval;
 use crate::model::Model;
@@ -13,18 +13,11 @@ use crate::report::schema::Schema;
 
 const MOST_PIECES: usize = 50;
 
-/// The row of a table that has this door, alone.
-fn row(table: Table, door: &Door) -> Option<Table> {
-    let index = table.doors.iter().position(|known| known.as_ref() == Some(door))?;
-    let rows = vec![table.rows.get(index)?.clone()];
-    Some(Table { rows, doors: Vec::new(), ..table })
-}
-
 pub(super) fn describe_gap(model: &Model, door: &Door) -> Option<Thing> {
     let all = model.idle().iter().flat_map(|device| device.gaps.iter().map(move |gap| (device, gap)));
     let (device, gap) = all.into_iter().find(|(device, gap)| gap_door(device, gap) == *door)?;
     let name = format!("Idle for {} on device {}", gap.interval.length(), device.device);
-    let mut thing = Thing::new("Gap", &name, row(gaps(model, 0), door)?);
+    let mut thing = Thing::new("Gap", &name, only(gaps(model, 0), |known| known == door)?);
     thing.stretch = Some(gap.interval);
     let main = device.main_piece(gap).and_then(|piece| piece.culprit);
     let thing = thing
@@ -73,7 +66,7 @@ pub(super) fn describe_culprit(model: &Model, door: &Door) -> Option<Thing> {
         }
     }
     let name = door.get("name").unwrap_or(title);
-    let mut thing = Thing::new("Idle time", name, row(culprits(model), door)?);
+    let mut thing = Thing::new("Idle time", name, only(culprits(model), |known| known == door)?);
     thing.calls = Calls::of_times(model, &times);
     let mut spans: Vec<SpanId> = times.iter().filter_map(|&(_, span)| span).collect();
     spans.sort_unstable();

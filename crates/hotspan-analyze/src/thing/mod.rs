@@ -9,6 +9,7 @@ mod calls;
 mod function;
 mod gap;
 mod kernel;
+mod line;
 mod module;
 mod operator;
 mod places;
@@ -22,7 +23,9 @@ use crate::memory_events::ALLOCATION;
 use crate::model::Model;
 use crate::report::Table;
 use crate::report::door::Door;
-use crate::reports::{functions::FUNCTION, kernels::KERNEL, modules::MODULE, operators::OPERATOR};
+use crate::reports::{
+    functions::FUNCTION, kernels::KERNEL, lines::LINE, modules::MODULE, operators::OPERATOR,
+};
 use trend::Steps;
 
 pub use calls::{Bucket, Call, Calls};
@@ -85,6 +88,14 @@ impl Thing {
     }
 }
 
+/// The rows of a table that have one of these doors; `None` where there are none.
+fn only(mut table: Table, is_wanted: impl Fn(&Door) -> bool) -> Option<Table> {
+    let rows = std::mem::take(&mut table.rows).into_iter().zip(std::mem::take(&mut table.doors));
+    let wanted = rows.filter(|(_, door)| door.as_ref().is_some_and(&is_wanted));
+    (table.rows, table.doors) = wanted.unzip();
+    table.filled()
+}
+
 /// A kind of thing, and how to describe one.
 type Kind = (&'static str, fn(&Model, &Door) -> Option<Thing>);
 
@@ -94,6 +105,7 @@ const KINDS: &[Kind] = &[
     (KERNEL, kernel::describe),
     (MODULE, module::describe),
     (FUNCTION, function::describe),
+    (LINE, line::describe),
     (GAP, gap::describe_gap),
     (CULPRIT, gap::describe_culprit),
     (ALLOCATION, allocation::describe),
@@ -102,7 +114,7 @@ const KINDS: &[Kind] = &[
 /// Whether things of this kind are those of the whole trace, whatever stretch of it is looked at.
 #[must_use]
 pub fn is_of_whole(door: &Door) -> bool {
-    door.kind == ALLOCATION
+    [ALLOCATION, LINE].contains(&door.kind.as_str())
 }
 
 /// Describes what is behind a door; `None` where there is nothing.

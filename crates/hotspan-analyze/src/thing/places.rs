@@ -9,6 +9,7 @@ use hotspan_store::{Duration, FrameKind, SpanId};
 use crate::averages::DeviceKind;
 use crate::model::Model;
 use crate::model::events::Role;
+use crate::model::source::{file_and_line, is_users};
 use crate::report::Table;
 use crate::report::door::Door;
 use crate::report::schema::Schema;
@@ -51,6 +52,17 @@ pub(super) fn host_of(model: &Model, span: SpanId) -> SpanId {
         return span;
     }
     model.launches().owner(span).or_else(|| model.launch_calls().call(span)).unwrap_or(span)
+}
+
+/// The line of the program behind a call, as `file:line`; for the backward pass that of the forward operator.
+pub(super) fn source_of(model: &Model, span: SpanId) -> Option<String> {
+    let host = host_of(model, span);
+    let of_stack = || {
+        let stacks = model.near_stacks();
+        let mut places = stacks.entries(stacks.id(host)).iter().filter_map(|entry| file_and_line(entry));
+        places.find(|(file, _)| is_users(file)).map(|(file, line)| format!("{file}:{line}"))
+    };
+    model.sources().line(model, host).or_else(of_stack)
 }
 
 /// Groups of calls with the same key, most time first.
@@ -220,7 +232,7 @@ pub(super) fn stacks(model: &Model, calls: &[SpanId]) -> Vec<CallStack> {
         let recorded = stacks.entries(id);
         let entries = if recorded.is_empty() { sampled(model, host) } else { recorded.to_vec() };
         CallStack {
-            source: model.sources().line(model, host),
+            source: source_of(model, group.longest),
             calls: group.calls,
             total: group.total,
             entries: entries.iter().map(|entry| cut(entry)).collect(),

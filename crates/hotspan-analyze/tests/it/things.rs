@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hotspan_analyze::memory_events::MemoryEvents;
 use hotspan_analyze::{Cell, Door, Model, Report, ReportOptions, Table, Thing, describe};
+use hotspan_store::{Bytes, Duration, FrameKind, FrameRow, LineRow, TraceBuilder};
 use serde_json::json;
 
 use crate::kineto::{self, golden_step, span};
@@ -189,6 +190,26 @@ fn a_module_has_its_operators_and_kernels_and_a_function_its_callers() {
     let main = describe(&model, &main).unwrap();
     assert_eq!((main.source.as_deref(), main.calls.count), (Some("train.py:7"), 2));
     assert_eq!(rows(&main)[0], named("callees", "nn.Module: Net_0", 2));
+}
+
+#[test]
+fn a_line_stands_among_those_of_its_function() {
+    let mut builder = TraceBuilder::new();
+    let kind = FrameKind::Python;
+    let (name, file) = (builder.intern("count"), builder.intern("/work/words.py"));
+    let function = builder.frame(FrameRow { name, file, line: 0, first_line: 3, kind });
+    for (line, hits, time) in [(4, 1, 10), (5, 20, 300), (7, 20, 90)] {
+        let (time, memory, increment) = (Duration(time), Bytes(0), Bytes(0));
+        builder.push_line(LineRow { function, line, hits, time, memory, increment });
+    }
+    let model = Model::new(builder.finish());
+    let table = table(&model, "lines");
+    assert_eq!((table.rows.len(), table.doors.len()), (3, 3));
+    let line = describe(&model, table.doors[1].as_ref().unwrap()).unwrap();
+    assert_eq!((line.name.as_str(), line.source.as_deref()), ("words.py:5", Some("/work/words.py:5")));
+    assert_eq!(line.row.rows, [table.rows[1].clone()]);
+    assert_eq!((line.tables[0].title.as_str(), line.tables[0].rows.len()), ("Lines of count", 3));
+    assert_eq!(line.tables[0].doors, table.doors);
 }
 
 #[test]
