@@ -6,8 +6,8 @@ use hotspan_analyze::call_tree::{ShowOptions, time_order, timed_threads};
 use hotspan_analyze::diff::{By, diff};
 use hotspan_analyze::overview::compare::compare;
 use hotspan_analyze::{
-    FunctionEvent, FunctionEvents, Model, ReportOptions, TreeOptions, call_tree, job, overview, ranks,
-    reports,
+    FunctionEvent, FunctionEvents, Model, ReportOptions, TreeOptions, call_tree, describe, job, overview,
+    ranks, reports,
 };
 use hotspan_formats::EXPORTERS;
 use hotspan_store::Trace;
@@ -22,7 +22,10 @@ pub(crate) fn everything(trace: Trace, choice: u8) {
         }
         1 => {
             for report in reports() {
-                let _ = (report.tables)(&model, &ReportOptions::default());
+                let tables = (report.tables)(&model, &ReportOptions::default()).unwrap_or_default();
+                for door in tables.iter().flat_map(|table| table.doors.iter().flatten().take(4)) {
+                    let _ = describe(&model, door);
+                }
             }
         }
         2 => {
