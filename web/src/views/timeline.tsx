@@ -93,6 +93,10 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const layout = useMemo(() => arrange(info.tracks, arrangement), [info, arrangement]);
   const docked = parameters["span"] !== undefined || parameters["call"] !== undefined;
   const [dock, setDock] = useState(DOCK.height);
+  const resize = (next: number) => {
+    DOCK.height = next;
+    setDock(next);
+  };
   const height = docked ? `min(${layout.height}px, max(160px, 100vh - ${200 + dock}px))` : `min(${layout.height}px, max(320px, 100vh - 190px))`;
   const latest = useRef({ props, arrangement });
   latest.current = { props, arrangement };
@@ -280,7 +284,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
         )}
       </div>
       {asked !== null && (
-        <Dock height={dock} onHeight={(next) => setDock((DOCK.height = next))}>
+        <Dock height={dock} onHeight={resize}>
           <Answer loaded={details}>{(value) => <SpanCard details={value} to={props.to} onLink={follow} onCaller={follow} onClose={letGo} />}</Answer>
         </Dock>
       )}
