@@ -380,6 +380,18 @@ def test_the_tree_of_events_is_torchs(memory: bool) -> None:
     assert ((1, "[memory]") in ours) == memory
 
 
+def test_windows_of_one_program_go_on_counting() -> None:
+    def numbers() -> set[int]:
+        with profile(activities=CPU) as prof:
+            torch.ones(1).add(1)
+        return {event.id for event in prof.events()}
+
+    first, second = numbers(), numbers()
+    assert first
+    assert second
+    assert not first & second
+
+
 def test_nodes_of_the_tree_tell_who_called() -> None:
     def called() -> None:
         torch.ones(1)
