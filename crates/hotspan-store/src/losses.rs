@@ -63,7 +63,7 @@ losses! {
     InputsDropped: "inputs_dropped", Loss, "operators whose inputs were too large to record, or could not be read";
     MissedSample: "missed_sample", Loss, "samples not taken because the collector was behind";
     SignalTaken: "signal_taken", Repair, "times that the program took the sampler's signal (SIGURG) for itself: samples there have no native frames";
-    DeafThread: "deaf_thread", Repair, "threads that block the sampler's signal: their samples have no native frames";
+    DeafThread: "deaf_thread", Note, "threads that block the sampler's signal: their samples have no native frames";
     UnreadableFrame: "unreadable_frame", Repair, "Python frames left out of samples because their code was gone before it was read";
     DeviceRecordsDropped: "device_records_dropped", Loss, "device records that CUPTI dropped for want of buffers";
     UntimedDeviceWork: "untimed_device_work", Loss, "device work without times: it had not ended when recording stopped, or CUPTI tells no time";

@@ -17,7 +17,7 @@ export function Missing({ run, named = false, href }: Properties) {
   const [first, ...more] = loaded.value;
   return (
     <p class="missing" role="status">
-      <strong>{named ? `${run.file} is not complete` : "This trace is not complete"}:</strong> {first}
+      <strong>{named ? `${run.file}, lost or repaired` : "Lost or repaired"}:</strong> {first}
       {more.length > 0 && `, and ${more.length} more`}. <a href={href}>Data quality</a>
     </p>
   );
