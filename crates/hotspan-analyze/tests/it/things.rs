@@ -196,7 +196,7 @@ fn a_module_has_its_operators_and_kernels_and_a_function_its_callers() {
 fn a_line_stands_among_those_of_its_function() {
     let mut builder = TraceBuilder::new();
     let kind = FrameKind::Python;
-    let (name, file) = (builder.intern("count"), builder.intern("/work/words.py"));
+    let (name, file) = (builder.intern("count"), builder.intern("/code/words.py"));
     let function = builder.frame(FrameRow { name, file, line: 0, first_line: 3, kind });
     for (line, hits, time) in [(4, 1, 10), (5, 20, 300), (7, 20, 90)] {
         let (time, memory, increment) = (Duration(time), Bytes(0), Bytes(0));
@@ -206,7 +206,7 @@ fn a_line_stands_among_those_of_its_function() {
     let table = table(&model, "lines");
     assert_eq!((table.rows.len(), table.doors.len()), (3, 3));
     let line = describe(&model, table.doors[1].as_ref().unwrap()).unwrap();
-    assert_eq!((line.name.as_str(), line.source.as_deref()), ("words.py:5", Some("/work/words.py:5")));
+    assert_eq!((line.name.as_str(), line.source.as_deref()), ("words.py:5", Some("/code/words.py:5")));
     assert_eq!(line.row.rows, [table.rows[1].clone()]);
     assert_eq!((line.tables[0].title.as_str(), line.tables[0].rows.len()), ("Lines of count", 3));
     assert_eq!(line.tables[0].doors, table.doors);
