@@ -11,11 +11,10 @@ pub(super) const RULE: Rule = Rule {
     id: "thread-oversubscription",
     title: "More threads compute than there are cores",
     finds: "More intra-op threads than cores the process may use (containers and batch systems give fewer than the machine has), \
-        or several Python threads, or ranks of one job, that call operators side by side, each with all cores.",
+        or several ranks of one job on this machine, each with all cores.",
     costs: "Threads of one operator wait for each other at its end: when one has to wait for a core, all do. Times become erratic.",
-    fix: "`torch.set_num_threads(cores)`; with several computing threads or processes the cores divided by their number \
-        (`OMP_NUM_THREADS` for processes).",
-    measured: "Operators long enough to be divided (those of `one-thread`): intra-op threads times the average number of Python threads that call them at the same time, times the ranks on this machine, beside the cores that the process \
+    fix: "`torch.set_num_threads(cores)`; with several ranks the cores divided by their number (`OMP_NUM_THREADS`).",
+    measured: "Operators long enough to be divided (those of `one-thread`): intra-op threads times the ranks on this machine, beside the cores that the process \
         may use; reported from 1.5 times on, when they make 10 % of the time. The gain is a quarter of their time.",
     needs: &[Need::Operators, Need::Threads],
     check,
@@ -31,21 +30,20 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     if context.percent(union) < 10.0 || Need::Device.is_met(context) {
         return None;
     }
-    let at_once = (sum.0 as f64 / union.0.max(1) as f64).max(1.0);
     let ranks = context.ranks();
-    let wanted = threads.torch as f64 * at_once * ranks as f64;
+    let wanted = threads.torch as f64 * ranks as f64;
     if wanted < threads.cores as f64 * 1.5 {
         return None;
     }
     let row = |what: String, time: Duration| Evidence { what, count: 1, time, bytes: None, at: None, span: None, gap: None, source: None };
     Some(Finding {
         message: format!(
-            "{at_once:.1} Python threads{} call long operators at a time, each with {} threads, on {} cores",
-            if ranks > 1 { format!(" in each of {ranks} ranks") } else { String::new() },
+            "{}operators are divided among {} threads, on {} cores",
+            if ranks > 1 { format!("{ranks} ranks: ") } else { String::new() },
             threads.torch,
             threads.cores
         ),
-        fix: format!("`torch.set_num_threads({})`", ((threads.cores as f64 / at_once / ranks as f64) as u64).max(1)),
+        fix: format!("`torch.set_num_threads({})`", (threads.cores as f64 / ranks as f64).max(1.0) as u64),
         evidence: vec![
             row("long operators, all threads together".to_owned(), sum),
             row("long operators, each moment once".to_owned(), union),
