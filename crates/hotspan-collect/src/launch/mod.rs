@@ -1,10 +1,11 @@
 //! Starting a program and standing aside: it gets our terminal, our signals, and we take over its way of ending.
 //!
 //! A person who presses Ctrl-C reaches the program directly, since the terminal sends the signal to everyone in the
-//! foreground. A signal that was sent to us alone (`kill`, a job scheduler) is passed on. Everything that starts a
-//! program does it here.
+//! foreground; so does whoever signals a whole group. A signal that was sent to us alone (`kill`, a job scheduler) is
+//! passed on. Everything that starts a program does it here.
 
 mod signals;
+mod witness;
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -12,6 +13,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 pub use signals::{Received, Signals};
+use witness::Witness;
 
 /// Signals that are meant for the program, and the one that tells of its end.
 const HELD: [libc::c_int; 8] = [
@@ -34,6 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct Program {
     child: Child,
     signals: Signals,
+    witness: Option<Witness>,
     asked: Instant,
     ended: Option<ExitStatus>,
 }
@@ -45,6 +48,7 @@ impl Program {
     /// When that is not possible.
     pub fn start(command: &mut Command) -> io::Result<Self> {
         let signals = Signals::hold(&HELD);
+        let witness = Witness::start(signals.set, command);
         let before = signals.before;
         let unblock = move || {
             // SAFETY: a plain system call on a copied set, allowed between fork and exec.
@@ -53,7 +57,7 @@ impl Program {
         };
         // SAFETY: the closure allocates nothing and takes no lock.
         let child = unsafe { command.pre_exec(unblock) }.spawn()?;
-        Ok(Self { child, signals, asked: Instant::now(), ended: None })
+        Ok(Self { child, signals, witness, asked: Instant::now(), ended: None })
     }
 
     /// Its process id.
@@ -73,7 +77,7 @@ impl Program {
             // Nothing may come although there is time left: a handler of someone else ran.
             match self.signals.wait(left.min(ASK_AGAIN)) {
                 Some(Received { signal: libc::SIGCHLD, .. }) => self.ask()?,
-                Some(Received { signal, from_terminal: false }) => self.send(signal),
+                Some(received) if !self.has_it_already(received) => self.send(received.signal),
                 Some(_) => {}
                 None if self.asked.elapsed() >= ASK_AGAIN => self.ask()?,
                 None => {}
@@ -104,6 +108,14 @@ impl Program {
         self.asked = Instant::now();
         self.ended = self.child.try_wait()?;
         Ok(())
+    }
+
+    /// Whether the signal went to the program as well as to us. One that left our group is reached through us.
+    fn has_it_already(&mut self, received: Received) -> bool {
+        // SAFETY: asks for numbers.
+        let one_group = unsafe { libc::getpgid(self.child.id().cast_signed()) == libc::getpgrp() };
+        let witness = self.witness.as_mut().filter(|_| one_group);
+        received.from_terminal || witness.is_some_and(|witness| witness.also_got(received))
     }
 
     fn send(&self, signal: libc::c_int) {

@@ -9,6 +9,8 @@ pub struct Received {
     pub signal: libc::c_int,
     /// Whether the terminal sent it, and so to everyone in the foreground, rather than a process to us alone.
     pub from_terminal: bool,
+    /// The process that sent it.
+    pub(super) sender: libc::pid_t,
 }
 
 impl Received {
@@ -21,7 +23,7 @@ impl Received {
 
 /// Signals that are held back while this lives, and let through again when it is dropped.
 pub struct Signals {
-    set: libc::sigset_t,
+    pub(super) set: libc::sigset_t,
     pub(super) before: libc::sigset_t,
 }
 
@@ -68,7 +70,8 @@ impl Signals {
         unsafe {
             let mut info = std::mem::zeroed::<libc::siginfo_t>();
             let signal = libc::sigtimedwait(&raw const self.set, &raw mut info, &raw const longest);
-            (signal > 0).then_some(Received { signal, from_terminal: info.si_code == libc::SI_KERNEL })
+            let from_terminal = info.si_code == libc::SI_KERNEL;
+            (signal > 0).then(|| Received { signal, from_terminal, sender: info.si_pid() })
         }
     }
 
@@ -100,7 +103,9 @@ mod tests {
         assert_eq!(signals.wait(Duration::ZERO), None);
         send(libc::SIGURG);
         send(libc::SIGWINCH);
-        let expected = Received { signal: libc::SIGWINCH, from_terminal: false };
+        // SAFETY: asks for a number.
+        let sender = unsafe { libc::getpid() };
+        let expected = Received { signal: libc::SIGWINCH, from_terminal: false, sender };
         assert_eq!(signals.wait(Duration::from_secs(5)), Some(expected));
         assert_eq!(signals.wait(Duration::ZERO), None);
     }
