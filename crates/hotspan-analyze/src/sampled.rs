@@ -20,6 +20,14 @@ pub struct Sampled {
     pub line: u32,
 }
 
+impl Sampled {
+    /// Its file and line, as people write them. Native code has no line.
+    #[must_use]
+    pub fn location(&self) -> String {
+        if self.line == 0 { self.file.to_string() } else { format!("{}:{}", self.file, self.line) }
+    }
+}
+
 /// How long a function or line was met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampledTime {
@@ -89,7 +97,7 @@ impl SampledTimes {
             .help("Time in the function and all it called.")
             .text("function", "Function", |row| &row.0.name)
             .help("The function.")
-            .text("place", "Place", |row| format!("{}:{}", row.0.file, row.0.line))
+            .text("place", "Place", |row| row.0.location())
             .help("Its file, and the line that it begins at or that was executed.")
             .table(&rows)
     }

@@ -36,7 +36,12 @@ impl MappedRange {
 
 /// What this process has mapped; nothing where the system does not say.
 pub(crate) fn own_memory_map() -> Vec<MappedRange> {
-    let lines = std::fs::read("/proc/self/maps").unwrap_or_default();
+    memory_map(&"self")
+}
+
+/// What a process has mapped; nothing where the system does not say.
+pub(crate) fn memory_map(process: &dyn std::fmt::Display) -> Vec<MappedRange> {
+    let lines = std::fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
     String::from_utf8_lossy(&lines).lines().filter_map(MappedRange::parse).collect()
 }
 

@@ -2,13 +2,12 @@
 
 use std::cell::OnceCell;
 use std::ops::{Deref, Range};
-use std::path::Path;
 use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, Module};
 use memmap2::Mmap;
 
-use super::memory;
+use super::memory::Subject;
 use super::symbols::{Symbols, later};
 use crate::elf::{Elf, Section};
 use crate::mapped_file::Pieces;
@@ -35,6 +34,7 @@ pub(crate) struct Library {
     pub(crate) mapping: MappedRange,
     /// The file, with its folder: that tells which package a library came with.
     pub(crate) path: Arc<str>,
+    subject: Subject,
     opened: OnceCell<Option<Opened>>,
     symbols: OnceCell<Symbols>,
     /// Whether reading those would take long.
@@ -56,12 +56,12 @@ struct Opened {
 
 impl Opened {
     /// Opens what is mapped there.
-    fn of(mapping: &MappedRange) -> Option<Self> {
+    fn of(subject: Subject, mapping: &MappedRange) -> Option<Self> {
         let file = if mapping.path == "[vdso]" {
             let length = mapping.range.end - mapping.range.start;
-            Pieces::of_bytes(&memory::bytes(mapping.range.start as usize, length as usize)?)?
+            Pieces::of_bytes(&subject.bytes(mapping.range.start, usize::try_from(length).ok()?)?)?
         } else {
-            Pieces::of(Path::new(&mapping.path), Some(mapping.inode))?
+            Pieces::of(&subject.file(&mapping.path), Some(mapping.inode))?
         };
         let elf = Elf::parse(&file)?;
         let bias = mapping.range.start.wrapping_sub(elf.address_of(mapping.offset)?);
@@ -84,13 +84,14 @@ impl Opened {
 
 impl Library {
     /// A library that cannot be read still has a name.
-    pub(crate) fn new(mapping: MappedRange) -> Self {
+    pub(crate) fn new(subject: Subject, mapping: MappedRange) -> Self {
         let path = mapping.path.as_str().into();
-        Self { mapping, path, opened: OnceCell::new(), symbols: OnceCell::new(), are_many: OnceCell::new() }
+        let (opened, symbols, are_many) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { mapping, path, subject, opened, symbols, are_many }
     }
 
     fn opened(&self) -> Option<&Opened> {
-        self.opened.get_or_init(|| Opened::of(&self.mapping)).as_ref()
+        self.opened.get_or_init(|| Opened::of(self.subject, &self.mapping)).as_ref()
     }
 
     /// Whether unwind tables cover an address in memory.
@@ -106,9 +107,7 @@ impl Library {
             return None;
         }
         let mut code = CodeBefore::default();
-        // SAFETY: the array has as many bytes.
-        let read = unsafe { memory::copy_from(start as usize, code.as_mut_ptr(), code.len()) };
-        (read == code.len()).then_some(code)
+        (self.subject.copy(start, &mut code) == code.len()).then_some(code)
     }
 
     /// Its unwind tables, as the unwinder wants them.

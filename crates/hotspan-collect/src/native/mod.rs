@@ -42,9 +42,13 @@ mod unseen;
 mod unwind;
 
 pub use error::SampleError;
+pub(crate) use memory::Subject;
 pub use memory::address_space_is_limited;
+pub(crate) use merge::{Role, merge};
 pub use options::{Options, Rate};
 pub use recorder::{Recorder, Stopped};
 pub use signal::Lent;
+pub(crate) use slots::{Registers, STACK_BYTES};
 pub use symbols::FunctionNames;
 pub(crate) use timer::cpu_time;
+pub(crate) use unwind::{NativeFunction, Unwinder};

@@ -6,13 +6,12 @@ use std::sync::atomic::Ordering;
 use hashbrown::HashMap;
 
 use super::handler;
-use super::memory;
+use super::memory::Subject;
 use super::merge::{Role, merge};
 use super::python::{CodeCopies, Codes, Interpreter, MemoryWindow};
 use super::rows::{Frame, FrameNumber, Rows, StackNumber};
 use super::slots::{Copied, PYTHON_FRAMES, Registers};
-use super::symbols::nameless;
-use super::unwind::{NativeStack, Unwinder};
+use super::unwind::{NativeFunction, NativeStack, Unwinder};
 use crate::cpython::{Address, RawFrame};
 use crate::syscalls::Blocked;
 
@@ -50,7 +49,7 @@ impl Resolver {
         Self {
             native,
             names_later,
-            unwinder: native.then(Unwinder::new),
+            unwinder: native.then(|| Unwinder::new(Subject::Own)),
             interpreter,
             codes: Codes::new(),
             functions: HashMap::new(),
@@ -95,12 +94,7 @@ impl Resolver {
             frame: 0,
             link: 0,
         };
-        let length = if self.native {
-            // SAFETY: the buffer has as many bytes.
-            unsafe { memory::copy_from(blocked.stack as usize, buffer.as_mut_ptr(), buffer.len()) }
-        } else {
-            0
-        };
+        let length = if self.native { Subject::Own.copy(blocked.stack, buffer) } else { 0 };
         let stack = buffer.get(..length).unwrap_or_default();
         let entries = self.walk(python, stack, blocked.stack);
         let call = call.filter(|_| self.native);
@@ -182,7 +176,7 @@ impl Resolver {
             self.losses.broken += u64::from(!is_whole);
             native.extend(call.map(|call| (kernel(rows, call), Role::Plain)));
             for address in followed.addresses {
-                native.push(self.function(rows, address));
+                native.extend(self.function(rows, address));
             }
         }
         let mut merged = merge(&native, is_whole, &groups);
@@ -202,28 +196,20 @@ impl Resolver {
         followed
     }
 
-    fn function(&mut self, rows: &mut Rows, address: u64) -> (FrameNumber, Role) {
+    fn function(&mut self, rows: &mut Rows, address: u64) -> Option<(FrameNumber, Role)> {
         if let Some(&known) = self.functions.get(&address) {
-            return known;
+            return Some(known);
         }
-        let is_interpreter = self.interpreter.is_some_and(|interpreter| {
-            let evaluation = interpreter.evaluation as u64;
-            self.unwinder.as_ref().is_some_and(|unwinder| unwinder.is_same_library(evaluation, address))
-        });
-        // What the interpreter's functions do for the stack is known by their names.
-        let can_wait = self.names_later && !is_interpreter;
-        let found = self.unwinder.as_ref().and_then(|unwinder| unwinder.function(address, can_wait));
-        let (library, name) = found.unwrap_or_else(|| ("".into(), None));
-        let name = match name {
-            Some(name) => name,
-            None if library.is_empty() => "[unknown code]".to_owned(),
-            None => nameless(&library),
-        };
-        let role = Role::of(&name, is_interpreter);
+        let unwinder = self.unwinder.as_ref()?;
+        let is_interpreter = self
+            .interpreter
+            .is_some_and(|interpreter| unwinder.is_same_library(interpreter.evaluation as u64, address));
+        let NativeFunction { name, library, role } =
+            unwinder.function(address, is_interpreter, self.names_later);
         let frame = Frame { name: name.into(), file: library, line: 0, first_line: 0, is_python: false };
         let known = (rows.frame(frame), role);
         self.functions.insert(address, known);
-        known
+        Some(known)
     }
 
     /// Python frames in groups, one for each call of the evaluation loop, innermost first.

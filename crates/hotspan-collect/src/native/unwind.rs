@@ -13,8 +13,11 @@ use hashbrown::HashSet;
 #[cfg(target_arch = "x86_64")]
 use super::guess;
 use super::library::{Library, Piece};
+use super::memory::Subject;
+use super::merge::Role;
 use super::slots::Registers;
-use crate::memory_map::{MappedRange, own_memory_map};
+use super::symbols::nameless;
+use crate::memory_map::MappedRange;
 
 /// How long code that belongs to no file is believed to stay so: the list of mappings takes a millisecond to read.
 const STRANGE_FOR: Duration = Duration::from_secs(5);
@@ -29,8 +32,17 @@ pub(crate) struct NativeStack {
     pub(crate) is_whole: bool,
 }
 
-/// Follows stacks. Belongs to the collector thread.
+/// A function, and what it is for the stack.
+#[derive(Debug)]
+pub(crate) struct NativeFunction {
+    pub(crate) name: String,
+    pub(crate) library: Arc<str>,
+    pub(crate) role: Role,
+}
+
+/// Follows stacks. Belongs to one thread.
 pub(crate) struct Unwinder {
+    subject: Subject,
     machine: Machine<Piece>,
     cache: Cache,
     libraries: Vec<Library>,
@@ -46,8 +58,9 @@ pub(crate) struct Unwinder {
 
 impl Unwinder {
     /// Knows no library yet: they are read when the first stack is followed, not while the program waits for the start.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(subject: Subject) -> Self {
         Self {
+            subject,
             machine: Machine::new(),
             cache: Cache::new(),
             libraries: Vec::new(),
@@ -74,7 +87,7 @@ impl Unwinder {
         self.asked = true;
         let is_library =
             |mapped: &MappedRange| mapped.is_code && (mapped.is_file() || mapped.path == "[vdso]");
-        let mappings: Vec<MappedRange> = own_memory_map().into_iter().filter(is_library).collect();
+        let mappings: Vec<MappedRange> = self.subject.memory_map().into_iter().filter(is_library).collect();
         if mappings.iter().eq(self.libraries.iter().map(|library| &library.mapping)) {
             return;
         }
@@ -87,7 +100,7 @@ impl Unwinder {
                 kept.push(known.swap_remove(index));
                 continue;
             }
-            kept.push(Library::new(mapping));
+            kept.push(Library::new(self.subject, mapping));
         }
         for gone in known {
             let start = gone.mapping.range.start;
@@ -116,10 +129,23 @@ impl Unwinder {
         self.learned.insert(start);
     }
 
-    /// The library and function at an address.
-    pub(crate) fn function(&self, address: u64, can_wait: bool) -> Option<(Arc<str>, Option<String>)> {
-        let library = self.find(address)?;
-        Some((Arc::clone(&library.path), library.function(address, can_wait)))
+    /// The function at an address. The name may be left for later, but not those of the interpreter: what its functions
+    /// do for the stack is known by their names.
+    pub(crate) fn function(&self, address: u64, is_interpreter: bool, can_wait: bool) -> NativeFunction {
+        let found = self.find(address);
+        let name = found.and_then(|library| library.function(address, can_wait && !is_interpreter));
+        let library = found.map_or_else(|| "".into(), |library| Arc::clone(&library.path));
+        let name = match name {
+            Some(name) => name,
+            None if library.is_empty() => "[unknown code]".to_owned(),
+            None => nameless(&library),
+        };
+        NativeFunction { role: Role::of(&name, is_interpreter), name, library }
+    }
+
+    /// Whether an address is in the library of this file.
+    pub(crate) fn is_in_library(&self, address: u64, path: &str) -> bool {
+        self.find(address).is_some_and(|library| &*library.path == path)
     }
 
     /// Whether an address is in the same library as another.
@@ -161,18 +187,23 @@ impl Unwinder {
         let mut known = UnwindRegsAarch64::new(registers.link, registers.stack, registers.frame);
         let mut frame = FrameAddress::from_instruction_pointer(registers.instruction);
         let mut found = NativeStack::default();
+        // The system tells no frame pointer of a thread that waits.
+        #[cfg(target_arch = "x86_64")]
+        let mut is_frame_unknown = known.bp() == 0;
         while found.addresses.len() < MOST_FRAMES {
             let address = frame.address_for_lookup();
             found.addresses.push(address);
             self.learn(address);
             #[cfg(target_arch = "x86_64")]
+            {
+                is_frame_unknown &= known.bp() == 0;
+            }
+            #[cfg(target_arch = "x86_64")]
             if !self.find(address).is_some_and(|library| library.is_covered(address)) {
                 let code = |address| self.find(address)?.code_before(address);
-                let Some(caller) = guess::caller(stack, start, known.sp(), code) else { break };
-                let Some(next) = FrameAddress::from_return_address(caller.return_address) else { break };
-                known.set_sp(caller.stack);
-                known.set_bp(caller.frame.unwrap_or(known.bp()));
-                known.set_ip(caller.return_address);
+                let Some(next) = go_to(guess::caller(stack, start, known.sp(), code), &mut known) else {
+                    break;
+                };
                 frame = next;
                 continue;
             }
@@ -181,15 +212,34 @@ impl Unwinder {
                     let Some(next) = FrameAddress::from_return_address(address) else { break };
                     frame = next;
                 }
-                Ok(None) => {
-                    found.is_whole = true;
+                end => {
+                    // Without a frame pointer some stacks seem to end.
+                    #[cfg(target_arch = "x86_64")]
+                    if is_frame_unknown {
+                        let code = |address| self.find(address)?.code_before(address);
+                        let caller = guess::caller_by_saved_frame(stack, start, known.sp(), code);
+                        if let Some(next) = go_to(caller, &mut known) {
+                            frame = next;
+                            continue;
+                        }
+                    }
+                    found.is_whole = end.is_ok();
                     break;
                 }
-                Err(_) => break,
             }
         }
         found
     }
+}
+
+/// Goes on from a guessed caller.
+#[cfg(target_arch = "x86_64")]
+fn go_to(caller: Option<guess::Caller>, known: &mut UnwindRegsX86_64) -> Option<FrameAddress> {
+    let caller = caller?;
+    known.set_sp(caller.stack);
+    known.set_bp(caller.frame.unwrap_or(known.bp()));
+    known.set_ip(caller.return_address);
+    FrameAddress::from_return_address(caller.return_address)
 }
 
 fn page(address: u64) -> u64 {
@@ -202,12 +252,13 @@ mod tests {
 
     #[test]
     fn knows_where_functions_are() {
-        let mut unwinder = Unwinder::new();
+        let mut unwinder = Unwinder::new(Subject::Own);
         unwinder.reload();
         let here = libc::malloc as *const () as u64;
-        let (library, function) = unwinder.function(here + 1, false).unwrap();
-        assert!(library.contains("/libc.so"), "{library}");
-        assert!(function.unwrap().contains("malloc"));
-        assert!(unwinder.function(16, false).is_none());
+        let function = unwinder.function(here + 1, false, false);
+        assert!(function.library.contains("/libc.so"), "{function:?}");
+        assert!(function.name.contains("malloc") && function.role == Role::Plain);
+        assert!(unwinder.is_in_library(here, &function.library));
+        assert_eq!(unwinder.function(16, false, false).name, "[unknown code]");
     }
 }

@@ -1,6 +1,7 @@
 //! Functions met in stacks, each with a number.
 
 use hashbrown::HashMap;
+use hotspan_store::FrameKind;
 
 use super::error::SamplerError;
 use super::interpreter::Interpreter;
@@ -14,8 +15,24 @@ pub struct FunctionId(pub u32);
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     codes: CodeCache<FunctionId>,
-    functions: Vec<Function>,
+    numbered: Numbered,
+}
+
+/// Functions by number, and numbers by function.
+#[derive(Debug, Default)]
+struct Numbered {
+    functions: Vec<(Function, FrameKind)>,
     ids: HashMap<Function, FunctionId>,
+}
+
+impl Numbered {
+    fn number(&mut self, function: Function, kind: FrameKind) -> FunctionId {
+        let next = FunctionId(self.functions.len() as u32);
+        *self.ids.entry(function).or_insert_with_key(|function| {
+            self.functions.push((function.clone(), kind));
+            next
+        })
+    }
 }
 
 impl Functions {
@@ -24,8 +41,14 @@ impl Functions {
         self.codes.next_epoch();
     }
 
-    pub(super) fn get(&self, id: FunctionId) -> &Function {
-        &self.functions[id.0 as usize]
+    pub(super) fn get(&self, id: FunctionId) -> (&Function, FrameKind) {
+        let (function, kind) = &self.numbered.functions[id.0 as usize];
+        (function, *kind)
+    }
+
+    /// The number of a function of a library.
+    pub(super) fn native(&mut self, name: String, library: &str) -> FunctionId {
+        self.numbered.number(Function { name, file: library.to_owned(), first_line: 0 }, FrameKind::Native)
     }
 
     /// The function of a frame, and the line it is at.
@@ -38,14 +61,7 @@ impl Functions {
         let Interpreter { offsets, code_type, .. } = interpreter;
         let mut failure = None;
         if self.codes.is_due(frame) {
-            let (functions, ids) = (&mut self.functions, &mut self.ids);
-            let number = |function| {
-                let next = FunctionId(functions.len() as u32);
-                *ids.entry(function).or_insert_with_key(|function: &Function| {
-                    functions.push(function.clone());
-                    next
-                })
-            };
+            let number = |function| self.numbered.number(function, FrameKind::Python);
             failure = self.codes.refresh(&Objects { memory, offsets }, *code_type, frame.code, number).err();
         }
         // What was read before stands for what cannot be read now.

@@ -63,7 +63,7 @@ impl CoreFile {
     /// A function that was met.
     #[must_use]
     pub fn function(&self, id: FunctionId) -> &Function {
-        self.functions.get(id)
+        self.functions.get(id).0
     }
 
     /// Where its threads were. What they waited for is not in the file.

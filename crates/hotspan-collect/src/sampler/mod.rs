@@ -1,8 +1,9 @@
-//! Samples of running Python processes: where every thread is, read from outside without ever stopping it.
+//! Samples of running Python processes: where every thread is, read from outside without stopping it.
 //!
 //! [`ProcessReader`] reads the interpreter's own structures (CPython 3.8 to 3.14, see `cpython`) in the memory of
 //! the process. [`Recording`] takes samples on a [`Schedule`] and turns them into rows of a trace; [`locals`] shows the
-//! variables of a frame; [`CoreFile`] has the threads of a program that died. Which functions cost the most is for the analyses to say.
+//! variables of a frame; [`CoreFile`] has the threads of a program that died. Native
+//! frames (`native`) are the exception: a thread that runs is held for the moment of the copy. Which functions cost the most is for the analyses to say.
 
 mod code;
 mod core_file;
@@ -12,11 +13,13 @@ mod interpreter;
 pub mod locals;
 mod maps;
 mod memory;
+mod native;
 mod reader;
 mod recording;
 mod schedule;
 mod spans;
 mod state;
+mod stopped;
 mod target;
 
 pub use crate::cpython::{Address, Function};
@@ -25,7 +28,7 @@ pub use code::FunctionId;
 pub use core_file::CoreFile;
 pub use error::SamplerError;
 pub use interpreter::{Interpreter, PythonVersion};
-pub use reader::ProcessReader;
+pub use reader::{ProcessReader, WantedFrames};
 pub use recording::{Recording, SampleOptions, Totals};
 pub use schedule::Schedule;
 pub use state::ThreadNumber;
@@ -37,9 +40,9 @@ use hotspan_store::SampleState;
 pub struct Frame {
     /// The function.
     pub function: FunctionId,
-    /// The line being executed; the first line of the function where none is told.
+    /// The line being executed; the first line of the function where none is told, 0 in native code.
     pub line: u32,
-    /// Where the frame itself is, for [`locals`].
+    /// Where the frame itself is, for [`locals`]; null in native code.
     pub address: Address,
 }
 

@@ -12,7 +12,7 @@ use hotspan_store::{Clock, Loss, Losses, Timestamp, Trace, TraceBuilder};
 use super::ThreadSample;
 use super::error::SamplerError;
 use super::family::Family;
-use super::reader::ProcessReader;
+use super::reader::{ProcessReader, WantedFrames};
 use super::schedule::Schedule;
 use super::target::{Moment, Target};
 use crate::process_tree::ProcessNumber;
@@ -36,6 +36,15 @@ pub struct SampleOptions {
     pub idle: bool,
     /// Whether only the thread that holds the interpreter's lock is recorded.
     pub gil_only: bool,
+    /// Whether native frames are recorded too. Threads that run are held while they are copied.
+    pub native: bool,
+}
+
+impl SampleOptions {
+    fn native_frames(&self) -> Option<WantedFrames> {
+        let Self { idle, gil_only, native, .. } = *self;
+        native.then_some(WantedFrames { idle, gil_only })
+    }
 }
 
 /// What has been recorded so far.
@@ -80,7 +89,7 @@ impl Recording {
     /// # Errors
     /// When it cannot be read. A process that is not Python is accepted where its children are recorded too.
     pub fn attach(process: ProcessNumber, options: SampleOptions) -> Result<Self, SamplerError> {
-        let target = match Target::attach(process) {
+        let target = match Target::attach(process, options.native_frames()) {
             Ok(target) => Some(target),
             Err(SamplerError::NotPython { .. }) if options.subprocesses => None,
             Err(error) => return Err(error),
@@ -95,7 +104,7 @@ impl Recording {
     pub fn attach_to_new(process: ProcessNumber, options: SampleOptions) -> Result<Self, SamplerError> {
         let begun = Instant::now();
         loop {
-            match Target::attach(process) {
+            match Target::attach(process, options.native_frames()) {
                 Ok(target) => return Ok(Self::new(process, Some(target), options)),
                 Err(SamplerError::NotPython { .. }) if options.subprocesses => {
                     return Ok(Self::new(process, None, options));
@@ -137,6 +146,7 @@ impl Recording {
             "idle": self.options.idle,
             "gil_only": self.options.gil_only,
             "subprocesses": self.options.subprocesses,
+            "native": self.options.native,
             "python": python,
         });
         self.builder.clock = Clock { origin: 0, base_unix: Some(self.unix) };
@@ -237,7 +247,7 @@ impl Recording {
 
     /// A process that cannot be read any more may have become another program.
     fn look_anew(&mut self, target: &mut Target) -> bool {
-        match Target::attach(target.process) {
+        match Target::attach(target.process, self.options.native_frames()) {
             Ok(fresh) => *target = fresh,
             Err(SamplerError::Unreadable { .. }) if target.process.is_alive() => target.failures = 0,
             Err(_) => return false,
@@ -261,7 +271,7 @@ impl Recording {
         let targets = &self.targets;
         let is_sampled = |process| targets.iter().any(|target| target.process == process);
         for process in family.candidates(now, is_sampled) {
-            match Target::attach(process) {
+            match Target::attach(process, self.options.native_frames()) {
                 Ok(target) => {
                     family.forget(process);
                     self.targets.push(target);

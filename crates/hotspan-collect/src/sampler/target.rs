@@ -1,12 +1,12 @@
 //! One process being recorded: its reader, and its threads and frames as rows of the trace.
 
 use hashbrown::HashMap;
-use hotspan_store::{FrameId, FrameKind, FrameRow, Ident, Loss, SampleRow, StackId, TraceBuilder, TrackId};
+use hotspan_store::{FrameId, FrameRow, Ident, Loss, SampleRow, StackId, TraceBuilder, TrackId};
 
 use super::ThreadSample;
 use super::code::FunctionId;
 use super::error::SamplerError;
-use super::reader::ProcessReader;
+use super::reader::{ProcessReader, WantedFrames};
 use super::state::ThreadNumber;
 use crate::process_tree::ProcessNumber;
 
@@ -40,8 +40,13 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn attach(process: ProcessNumber) -> Result<Self, SamplerError> {
-        let reader = ProcessReader::attach(process)?;
+    pub(super) fn attach(process: ProcessNumber, native: Option<WantedFrames>) -> Result<Self, SamplerError> {
+        let mut reader = ProcessReader::attach(process)?;
+        if let Some(wanted) = native {
+            reader = reader.with_native(wanted);
+            // Symbols of large libraries are read before the first moment is due. What fails here fails again there.
+            let _ = reader.walk(&mut Vec::new());
+        }
         Ok(Self { process, reader, failures: 0, frames: HashMap::new(), threads: HashMap::new() })
     }
 
@@ -94,7 +99,7 @@ impl Target {
                         file: builder.intern(&function.file),
                         line: frame.line,
                         first_line: function.first_line,
-                        kind: FrameKind::Python,
+                        kind: self.reader.kind(frame.function),
                     };
                     let id = builder.frame(row);
                     self.frames.insert(key, id);

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hotspan_collect::sampler::{
-    CoreFile, Frame, Function, Interpreter, ProcessNumber, ProcessReader, SamplerError, ThreadSample, locals,
+    CoreFile, Frame, Function, Interpreter, ProcessNumber, ProcessReader, SamplerError, ThreadSample,
+    WantedFrames, locals,
 };
 use hotspan_store::visible;
 
@@ -20,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   hotspan dump --pid 1234             # the stacks of all threads
   hotspan dump --pid 1234 --locals    # with the variables of each function; -ll shows more of them
+  hotspan dump --pid 1234 --native    # with C and C++ frames: where it hangs inside torch or NCCL
   hotspan dump --core core.1234       # of a program that died, where it ran
   hotspan dump --pid 1234 --json | jq '.[] | {thread_name, active}'           # as py-spy prints it
   hotspan dump --pid 1234 --hotspan-json | jq '.threads[] | {name, state}'    # with what threads wait for";
@@ -49,10 +51,10 @@ pub(crate) struct Arguments {
     /// Accepted: names of files are always whole
     #[arg(long)]
     full_filenames: bool,
-    /// Accepted with a note: native frames are seen only in programs that `hotspan record --native` starts
-    #[arg(short, long)]
+    /// Show native frames too (C, C++, Rust: where a program hangs inside torch); a running thread is held meanwhile
+    #[arg(short, long, conflicts_with = "core")]
     native: bool,
-    /// Accepted: the program is never stopped
+    /// Accepted: the program is not stopped, but for --native
     #[arg(long)]
     nonblocking: bool,
 }
@@ -74,19 +76,14 @@ enum Source {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
-    if arguments.native {
-        say(
-            "note: native frames are seen only in programs that hotspan starts (record --native -- python …)",
-        );
-    }
     let mut seen = match (&arguments.core, arguments.pid) {
         (Some(core), _) => vec![Seen::of_core(core)?],
-        (None, Some(pid)) => vec![Seen::of(ProcessNumber(pid))?],
+        (None, Some(pid)) => vec![Seen::of(ProcessNumber(pid), arguments.native)?],
         (None, None) => return Err(CommandError::Usage("give --pid or --core".to_owned())),
     };
     if arguments.subprocesses {
         for child in seen[0].process.descendants() {
-            match Seen::of(child) {
+            match Seen::of(child, arguments.native) {
                 Ok(child) => seen.push(child),
                 // Shells and compilers are children too.
                 Err(SamplerError::NotPython { .. } | SamplerError::NoProcess(_)) => {}
@@ -110,8 +107,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
 }
 
 impl Seen {
-    fn of(process: ProcessNumber) -> Result<Self, SamplerError> {
+    fn of(process: ProcessNumber, native: bool) -> Result<Self, SamplerError> {
         let mut reader = ProcessReader::attach(process)?;
+        if native {
+            reader = reader.with_native(WantedFrames { idle: true, gil_only: false });
+        }
         let threads = look(&mut reader)?;
         Ok(Self { process, source: Source::Process(reader), threads })
     }
@@ -148,8 +148,9 @@ impl Seen {
             writeln!(output, "\nThread {number} ({}{gil}): \"{name}\"", thread.state.word())?;
             for frame in &thread.frames {
                 let function = self.function(frame);
-                let place = format!("{} ({}:{})", function.name, function.file, frame.line);
-                writeln!(output, "    {}", visible(&place))?;
+                let line = if frame.line == 0 { String::new() } else { format!(":{}", frame.line) };
+                let shown = format!("{} ({}{line})", function.name, function.file);
+                writeln!(output, "    {}", visible(&shown))?;
                 for variable in self.variables(frame, locals) {
                     writeln!(output, "        {} = {}", visible(&variable.name), visible(&variable.value))?;
                 }

@@ -31,7 +31,7 @@ Examples:
   hotspan record -d 30 -o profile.svg -- python serve.py   # the first 30 seconds; then the program is ended
   hotspan record -o run.hotspan -- python train.py         # a whole run, to be looked at later
   hotspan record -f tree -- python train.py                # the call tree, in the terminal
-  hotspan record --native -o profile.svg -- python train.py # C and C++ frames too
+  hotspan record --native -o profile.svg -- python train.py # C and C++ frames too, or with --pid
   hotspan record --memory -o memory.svg -- python train.py # memory over time, a plot
   hotspan record -s -t -f speedscope -o p.json -- python train.py   # with children, threads apart";
 
@@ -75,10 +75,11 @@ pub(crate) struct Arguments {
     /// With -f raw: show whole names of files; all other formats always do
     #[arg(long)]
     full_filenames: bool,
-    /// Show native frames too (C, C++, Rust: NumPy, torch), of programs started here; children are sampled as well
+    /// Show native frames too (C, C++, Rust: NumPy, torch). A program started here is sampled from within, children
+    /// included. With --pid, a running thread is held for the moment of each sample (about 50 µs)
     #[arg(short, long)]
     native: bool,
-    /// Accepted: the program is never stopped
+    /// Accepted: the program is not stopped, but for --native with --pid
     #[arg(long)]
     nonblocking: bool,
     /// Accepted, as py-spy does
@@ -110,16 +111,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         subprocesses: arguments.subprocesses,
         idle: arguments.idle,
         gil_only: arguments.gil,
+        native: arguments.native,
     };
     let limit = arguments.duration.0;
     refuse_early(format, output.as_deref())?;
     if arguments.native && arguments.pid.is_none() {
         return sample_native(arguments, format, output.as_deref());
-    }
-    if arguments.native {
-        say(
-            "note: native frames are seen only in programs that hotspan starts (record --native -- python …); this recording has Python frames",
-        );
     }
     match arguments.pid {
         Some(pid) => {
@@ -134,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
 }
 
-/// Starts the program with the sampler inside it, which alone sees native frames, and ends as it ended.
+/// Starts the program with the sampler inside it, which sees native frames without holding threads, and ends as it ended.
 fn sample_native(arguments: &Arguments, format: Format, output: Option<&Path>) -> Result<(), CommandError> {
     let Some((program, rest)) = arguments.command.split_first() else {
         return Err(CommandError::Usage("nothing to run after `--`".to_owned()));

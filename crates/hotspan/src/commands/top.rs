@@ -17,7 +17,6 @@ use serde_json::json;
 use crate::commands::process::process_number;
 use crate::error::CommandError;
 use crate::present;
-use crate::progress::say;
 use program::Started;
 use screen::{Screen, View};
 
@@ -70,10 +69,10 @@ pub(crate) struct Arguments {
     /// Accepted: names of files are always whole
     #[arg(long)]
     full_filenames: bool,
-    /// Accepted with a note: native frames are seen only in programs that `hotspan record --native` starts
+    /// Show native frames too (C, C++, Rust); a running thread is held for the moment of each sample
     #[arg(short, long)]
     native: bool,
-    /// Accepted: the program is never stopped
+    /// Accepted: the program is not stopped, but for --native
     #[arg(long)]
     nonblocking: bool,
 }
@@ -83,11 +82,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
         return Err(CommandError::Usage(
             "top draws on a terminal; with --once it prints a table (and JSON with --json)".to_owned(),
         ));
-    }
-    if arguments.native {
-        say(
-            "note: native frames are seen only in programs that hotspan starts (record --native -- python …)",
-        );
     }
     let started = Started::from_command(&arguments.command)?;
     let process = match (&started, arguments.pid) {
@@ -136,6 +130,7 @@ fn options(arguments: &Arguments, view: &View) -> SampleOptions {
         subprocesses: arguments.subprocesses,
         idle: view.idle,
         gil_only: view.gil,
+        native: arguments.native,
     }
 }
 

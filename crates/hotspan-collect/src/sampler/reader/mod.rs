@@ -11,11 +11,13 @@ mod thread_cache;
 use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
+use hotspan_store::FrameKind;
 
 use super::code::{FunctionId, Functions};
 use super::error::SamplerError;
 use super::interpreter::Interpreter;
 use super::memory::{Piece, ProcessMemory};
+use super::native::{NativeFrames, WantedThread};
 use super::spans::{Span, View};
 use super::{Frame, ThreadSample, ThreadState};
 use crate::cpython::{Address, Function, Gil, Memory, Objects, RawFrame, word_at};
@@ -50,6 +52,16 @@ pub struct ProcessReader {
     pieces: Vec<Piece>,
     buffer: Vec<u8>,
     scratch: Scratch,
+    native: Option<(Box<NativeFrames>, WantedFrames)>,
+}
+
+/// Which threads are shown with native frames.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedFrames {
+    /// Threads that wait, too.
+    pub idle: bool,
+    /// Only the thread that holds the interpreter's lock.
+    pub gil_only: bool,
 }
 
 /// Memory used again and again.
@@ -86,7 +98,15 @@ impl ProcessReader {
             pieces: Vec::new(),
             buffer: Vec::new(),
             scratch: Scratch::default(),
+            native: None,
         })
+    }
+
+    /// Shows native frames from now on. Threads that run are held for the moment in which they are copied.
+    #[must_use]
+    pub fn with_native(mut self, wanted: WantedFrames) -> Self {
+        self.native = Some((Box::new(NativeFrames::of(self.memory.process)), wanted));
+        self
     }
 
     /// The interpreter that was found.
@@ -266,6 +286,26 @@ impl ProcessReader {
         into.unsteady = !steady;
         into.changed = changed;
         into.frames.clone_from(&thread.frames);
+        self.add_native(index, into)
+    }
+
+    /// Replaces the Python stack of a sample by the whole one, where it is wanted. A thread that did not stand still keeps
+    /// what it has, and is marked.
+    fn add_native(&mut self, index: usize, into: &mut ThreadSample) -> Result<(), SamplerError> {
+        let Some((native, wanted)) = &mut self.native else { return Ok(()) };
+        let is_wanted = (wanted.idle || !into.state.is_idle()) && (!wanted.gil_only || into.gil);
+        let Some(number) = into.number.filter(|_| is_wanted && !into.frames.is_empty()) else {
+            return Ok(());
+        };
+        let thread = WantedThread { number, state: self.threads[index].address };
+        match native.stack(thread, &self.memory, &self.interpreter, &mut self.functions)? {
+            Some(frames) => {
+                into.frames = frames;
+                into.unsteady = false;
+            }
+            None => into.unsteady = true,
+        }
+        into.changed = true;
         Ok(())
     }
 
@@ -280,6 +320,9 @@ impl ProcessReader {
         if new_epoch {
             self.epoch = now;
             self.functions.next_epoch();
+        }
+        if let Some((native, _)) = &mut self.native {
+            native.next_walk();
         }
         self.fetch()?;
         let state = self.follow()?;
@@ -328,6 +371,12 @@ impl ProcessReader {
     /// A function that was met.
     #[must_use]
     pub fn function(&self, id: FunctionId) -> &Function {
-        self.functions.get(id)
+        self.functions.get(id).0
+    }
+
+    /// Whether a function that was met is Python or native.
+    #[must_use]
+    pub fn kind(&self, id: FunctionId) -> FrameKind {
+        self.functions.get(id).1
     }
 }

@@ -228,14 +228,13 @@ impl<'a> Screen<'a> {
         lines.extend(rows.into_iter().map(|(key, time)| {
             let sum = all.get(key).copied().unwrap_or_default();
             format!(
-                "{:>6.1}% {:>6.1}% {:>11} {:>11}  {} ({}:{})",
+                "{:>6.1}% {:>6.1}% {:>11} {:>11}  {} ({})",
                 time.own.0 as f64 * 100.0 / whole,
                 time.total.0 as f64 * 100.0 / whole,
                 sum.own.to_string(),
                 sum.total.to_string(),
                 key.name,
-                key.file,
-                key.line
+                key.location(),
             )
         }));
         lines
