@@ -4,7 +4,7 @@ Both builds do the same in fresh processes that take turns, so that a machine wh
 best round of each counts. Views are those of the dashboard's server on one trace: the first asks for everything, the
 ones after it find what it left.
 
-Usage: python bench/before_after.py --before ../before/python [--rounds 5] [--events 5000000]
+Usage: python bench/before_after.py --before ../before/python [--rounds 5] [--events 5000000] [--only inside]
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
@@ -76,6 +77,74 @@ best = min(once() for _ in range(5))
 profile.disable()
 print(best)
 """
+SAMPLED = """
+import time, hotspan
+def work():
+    begin = time.perf_counter()
+    for _ in range(300):
+        sum(number * number for number in range(20_000))
+    return time.perf_counter() - begin
+with hotspan.sample(rate=1000):
+    print(min(work() for _ in range(3)))
+"""
+BY_LINE = """
+import time
+import hotspan
+from hotspan.memory import MemoryProfiler
+def branches(n):
+    total = 0
+    for x in range(n):
+        if x % 3:
+            total += x
+        else:
+            total -= 1
+        total ^= x
+    return total
+recorded = {profiler}()(branches)
+def once():
+    begin = time.perf_counter()
+    recorded(100_000)
+    return time.perf_counter() - begin
+print(min(once() for _ in range(5)))
+"""
+#: Small operators, so that each costs little more than the recording of it; then Python code.
+TRAINING = """
+import time, torch
+torch.set_num_threads(1)
+model = torch.nn.Sequential(*(layer for _ in range(8) for layer in (torch.nn.Linear(32, 32), torch.nn.ReLU())))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, foreach=False)
+x, y = torch.randn(16, 32), torch.randn(16, 32)
+def steps(count):
+    begin = time.perf_counter()
+    for _ in range(count):
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+        sum(range(2_000))
+    return time.perf_counter() - begin
+steps(100)
+print(min(steps(400) for _ in range(5)))
+"""
+
+
+def inside() -> dict[str, tuple[str, list[str]]]:
+    """What a program pays that is recorded; the first is itself run by `hotspan run`."""
+    found = {
+        "hotspan run, 400 training steps": (TRAINING, ["run"]),
+        "hotspan run --memory, 400 training steps": (TRAINING, ["run", "--memory"]),
+        "hotspan run --shapes, 400 training steps": (TRAINING, ["run", "--shapes"]),
+        "400 training steps, alone": (TRAINING, []),
+        "hotspan.sample at 1,000 Hz": (SAMPLED, []),
+        "hotspan.lines, 500,000 lines": (BY_LINE.format(profiler="hotspan.LineProfiler"), []),
+        "hotspan.memory, 500,000 lines": (BY_LINE.format(profiler="MemoryProfiler"), []),
+    }
+    for name, options in {
+        "plain": "", "with shapes": "record_shapes=True", "with memory": "profile_memory=True",
+    }.items():  # fmt: skip
+        found[f"hotspan.profiler, each operator, {name}"] = (OPERATORS.format(options=options), [])
+    found["hotspan.cprofile, fib(24)"] = (CALLS, [])
+    found["import hotspan"] = (IMPORT, [])
+    return found
 
 
 def programs(real: Path, large: Path) -> dict[str, tuple[str, list[str]]]:
@@ -93,25 +162,20 @@ def programs(real: Path, large: Path) -> dict[str, tuple[str, list[str]]]:
         TRACE.format(work=work["operators and kernels"]),
         [str(large)],
     )
-    for name, options in {
-        "plain": "", "with shapes": "record_shapes=True", "with memory": "profile_memory=True",
-    }.items():  # fmt: skip
-        found[f"hotspan.profiler, each operator, {name}"] = (OPERATORS.format(options=options), [])
-    found["hotspan.cprofile, fib(24)"] = (CALLS, [])
-    found["import hotspan"] = (IMPORT, [])
     return found
 
 
 def seconds(build: Path, program: str, arguments: list[str]) -> float:
     """Runs a program with one of the builds."""
     environment = {**os.environ, "PYTHONPATH": str(build), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", program, *arguments]
+        if arguments[:1] == ["run"]:
+            script = Path(folder, "train.py")
+            script.write_text(program)
+            recorder = [sys.executable, "-m", "hotspan", *arguments, "-o", f"{folder}/train.hotspan"]
+            command = [*recorder, "--", sys.executable, str(script)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(done.stderr)
     return float(done.stdout.splitlines()[-1])
@@ -162,14 +226,18 @@ def main() -> None:
     parser.add_argument("--before", type=Path, required=True, help="the folder `python` of the other build")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--events", type=int, default=5_000_000)
+    parser.add_argument("--only", choices=["inside", "outside"], help="inside a program, or on traces")
     arguments = parser.parse_args()
     builds = {"before": arguments.before.resolve(), "after": REPOSITORY / "python"}
     FOLDER.mkdir(parents=True, exist_ok=True)
     large = FOLDER / f"synthetic-{arguments.events}.json"
-    if not large.exists():
+    if not large.exists() and arguments.only != "inside":
         synthetic.write(large, arguments.events)
+    measured = inside() if arguments.only != "outside" else {}
+    if arguments.only != "inside":
+        measured |= programs(tables.SHARED_TRACE, large)
     rows = []
-    for name, (program, inputs) in programs(tables.SHARED_TRACE, large).items():
+    for name, (program, inputs) in measured.items():
         taken: dict[str, list[float]] = {build: [] for build in builds}
         for _ in range(arguments.rounds if "large" not in name else min(arguments.rounds, 3)):
             for build, folder in builds.items():
@@ -182,8 +250,8 @@ def main() -> None:
             [name, shown(before), shown(after), f"{ratio:.2f}", "" if ratio <= TOLERANCE else "slower"]
         )
         print(*rows[-1], sep="  ", file=sys.stderr)
-    both = {build: views(folder, large) for build, folder in builds.items()}
-    for index, view in enumerate(VIEWS):
+    both = {build: views(folder, large) for build, folder in builds.items() if arguments.only != "inside"}
+    for index, view in enumerate(VIEWS if both else ()):
         before, after = (both[build][index] for build in builds)
         rows.append(
             [
@@ -196,8 +264,10 @@ def main() -> None:
         )
         print(*rows[-1], sep="  ", file=sys.stderr)
     text = tables.table(["what", "before", "after", "ratio", f"more than {TOLERANCE - 1:.0%}"], rows)
-    note = f"The large trace has {arguments.events:,} events. Both builds took turns; the best round of each counts."
-    results.write_section("Before and after", f"{note}\n\n{text}\n")
+    turns = "Both builds took turns; the best round of each counts, and of costs of operators the median."
+    large_trace = "" if arguments.only == "inside" else f"The large trace has {arguments.events:,} events. "
+    heading = "Before and after" + (", inside a program" if arguments.only == "inside" else "")
+    results.write_section(heading, f"{large_trace}{turns}\n\n{text}\n")
 
 
 if __name__ == "__main__":
