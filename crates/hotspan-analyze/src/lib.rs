@@ -38,6 +38,7 @@
 //! | [`sampled`] | functions, lines and calls by their samples |
 //! | [`mod@summary`] | what is in the trace |
 //! | [`mod@thing`] | one row of a table, with all that is known about it |
+//! | [`mod@verdict`] | where the time goes, in one sentence, and what a typical step is made of |
 //! | [`mod@within`] | what ran within a stretch of time |
 //! | [`mod@wall_time`] | where the wall time of a program went, adding up to all of it |
 
@@ -79,6 +80,7 @@ pub mod summary;
 pub mod tensor_cores;
 pub mod thing;
 pub mod utilisation;
+pub mod verdict;
 pub mod wall_time;
 pub mod within;
 
@@ -100,4 +102,5 @@ pub use reports::{Report, reports};
 pub use sampled::SampledTimes;
 pub use summary::Summary;
 pub use thing::{Thing, describe};
+pub use verdict::{Verdict, verdict};
 pub use wall_time::{Activity, PROCESSES_KEY, RUN_KEY, WallTime};

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use hashbrown::{HashMap, HashSet};
 use hotspan_store::{Bytes, Category, SpanId, Timestamp, Trace};
 
+use crate::intervals::Interval;
 use crate::memory_blocks::{Blocks, Change};
 use crate::memory_category::MemoryCategory;
 use crate::model::Model;
 use crate::model::memory_events::MemoryDevice;
+use crate::model::source::{file_and_line, is_users};
 use crate::model::stacks::Stacks;
 use crate::report::schema::Schema;
 use crate::report::{Line, Series, Table, Unit};
@@ -32,6 +34,14 @@ pub struct Holder {
     pub category: MemoryCategory,
     /// Where in the Python program it was allocated, innermost first, when stacks were recorded.
     pub stack: Vec<String>,
+}
+
+impl Holder {
+    /// The innermost function of the program in its stack, else the innermost of all.
+    fn called_from(&self) -> Option<&String> {
+        let is_own = |entry: &&String| file_and_line(entry).is_some_and(|(file, _)| is_users(file));
+        self.stack.iter().find(is_own).or_else(|| self.stack.first())
+    }
 }
 
 /// Memory that begins or ends to be held.
@@ -66,6 +76,16 @@ pub struct DeviceTimeline {
 
 /// The memory of each device over time, in order of the devices.
 pub(crate) fn find(model: &Model) -> Vec<DeviceTimeline> {
+    find_within(model, None)
+}
+
+/// The same with the peak of a stretch of time, and who held that.
+#[must_use]
+pub fn memory_within(model: &Model, window: Interval) -> Vec<DeviceTimeline> {
+    find_within(model, Some(window))
+}
+
+fn find_within(model: &Model, window: Option<Interval>) -> Vec<DeviceTimeline> {
     let found = model.memory_blocks();
     let mut devices: BTreeMap<MemoryDevice, Vec<&Change>> =
         found.blocks.iter().map(|block| (block.device, Vec::new())).collect();
@@ -75,7 +95,7 @@ pub(crate) fn find(model: &Model) -> Vec<DeviceTimeline> {
     let stacks = recorded_stacks(model);
     devices
         .into_iter()
-        .map(|(device, changes)| timeline(model, device, &changes, found, stacks.as_ref()))
+        .map(|(device, changes)| timeline(model, device, &changes, found, stacks.as_ref(), window))
         .collect()
 }
 
@@ -161,8 +181,8 @@ impl DeviceTimeline {
             .help("How much of it was held at the peak.")
             .count("blocks", "Blocks", |holder| holder.blocks)
             .help("In how many allocations.")
-            .text("stack", "Called from", |holder| holder.stack.first())
-            .help("The Python function that it was allocated from.")
+            .text("stack", "Called from", Holder::called_from)
+            .help("The Python function of the program that it was allocated from, else of a library.")
             .if_any()
             .table(&self.holders)
     }
@@ -174,22 +194,28 @@ fn timeline(
     mine: &[&Change],
     found: &Blocks,
     stacks: Option<&Stacks>,
+    window: Option<Interval>,
 ) -> DeviceTimeline {
     let mut changes = Vec::new();
-    let (mut sum, mut peak, mut peak_time, mut peak_at) = (Bytes(0), Bytes(0), Timestamp(0), 0_usize);
+    // What is held after a change is held until the next.
+    let is_seen = |position: usize| {
+        let next = mine.get(position + 1).map_or(Timestamp(i64::MAX), |change| change.time);
+        window.is_none_or(|window| mine[position].time <= window.end && next > window.begin)
+    };
+    let (mut sum, mut peak, mut peak_time, mut peak_at) = (Bytes(0), Bytes(0), Timestamp(0), None);
     for (position, change) in mine.iter().enumerate() {
         let block = &found.blocks[change.block];
         let bytes = if change.is_release { Bytes(block.bytes.0.saturating_neg()) } else { block.bytes };
         let is_earlier = !change.is_release && block.allocated.is_none();
         changes.push(MemoryChange { time: change.time, bytes, category: block.category, is_earlier });
         sum += bytes;
-        if position == 0 || sum > peak {
-            (peak, peak_time, peak_at) = (sum, change.time, position);
+        if is_seen(position) && (peak_at.is_none() || sum > peak) {
+            (peak, peak_time, peak_at) = (sum, change.time, Some(position));
         }
     }
     let mut live: Vec<usize> = Vec::new();
     let mut released: HashSet<usize> = HashSet::new();
-    mine.iter().take(peak_at + 1).for_each(|change| {
+    mine.iter().take(peak_at.map_or(0, |position| position + 1)).for_each(|change| {
         if change.is_release {
             released.insert(change.block);
         } else {

@@ -6,6 +6,7 @@
 mod measure;
 mod noise;
 mod report;
+mod waterfall;
 
 use hashbrown::HashMap;
 use hotspan_store::{Duration, Timestamp};
@@ -15,6 +16,7 @@ use crate::model::steps::median;
 
 pub use measure::By;
 pub use noise::Verdict;
+pub use waterfall::{CauseChange, StepDot, Waterfall, waterfall};
 
 use measure::Measured;
 use noise::Times;

@@ -77,13 +77,13 @@ impl Cause {
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Self::HostLate => "Host launched late",
+            Self::HostLate => "Host too slow to launch",
             Self::Synchronise => "Synchronising call",
             Self::DataLoader => "DataLoader",
             Self::Copy => "Copy",
             Self::Communication => "Communication call",
             Self::Allocator => "Allocator",
-            Self::Dispatch => "Launched, not begun",
+            Self::Dispatch => "Launched, not started",
             Self::Unknown => "Unknown",
         }
     }

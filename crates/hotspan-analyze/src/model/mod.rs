@@ -51,6 +51,7 @@ use crate::memory_blocks::Blocks;
 use crate::memory_timeline::DeviceTimeline;
 use crate::process_memory::ProcessMemory;
 use crate::source_lines::SourceLines;
+use crate::steps::Steps;
 use crate::summary::Summary;
 use crate::wall_time::{RANGE_KEY, WallTime};
 
@@ -134,6 +135,8 @@ parts! {
     pub steps: ProgramSteps = |model| ProgramSteps::of(model);
     /// Marked steps as the host and as the devices see them; the whole recording where none are marked.
     pub step_windows: Vec<StepWindow> = |model| windows::step_windows(model);
+    /// Where the time of steps goes, on devices and on the host.
+    pub step_times: Steps = |model| crate::steps::steps(model);
     /// Allocations, releases and failed allocations, in order of time.
     pub memory_events: Vec<MemoryEvent> = |model| memory_events::memory_events(model);
     /// What each thread allocated when.

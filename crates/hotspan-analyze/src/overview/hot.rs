@@ -188,12 +188,23 @@ pub(super) fn lines(model: &Model) -> Vec<HotRow> {
     rows
 }
 
+/// The line of the program's own files that cost most, as `file:line` with its folder.
+pub(crate) fn costliest_line(model: &Model) -> Option<(String, Duration)> {
+    let mut costs: HashMap<(&str, u32), Duration> = HashMap::new();
+    for (line, cost) in model.source_lines() {
+        *costs.entry((&line.file, line.line)).or_default() += cost.program;
+    }
+    let ((file, line), time) =
+        costs.into_iter().max_by_key(|&(line, time)| (time, std::cmp::Reverse(line)))?;
+    (time > Duration::ZERO).then(|| (format!("{file}:{line}"), time))
+}
+
 /// Functions as a table. Their share is that of the wall time, which threads side by side may exceed.
 pub(super) fn function_table(rows: &[HotRow], whole: Duration) -> Option<Table> {
     Schema::<HotRow>::new("functions", "Functions that cost most")
-        .duration("own", "Own", |row| row.own)
+        .duration("own", "Self", |row| row.own)
         .help("Time in the function itself.")
-        .percent("own_share", "Own %", move |row| share(row.own, whole))
+        .percent("own_share", "Self %", move |row| share(row.own, whole))
         .help("Time in the function itself, as a share of the wall time; threads run side by side and may exceed it.")
         .duration("total", "Total", |row| row.total)
         .help("Time in the function and all it called.")

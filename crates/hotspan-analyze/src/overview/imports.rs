@@ -39,7 +39,7 @@ pub(super) fn imports(trace: &Trace, main: Option<TrackId>, whole: Duration) -> 
         .help("Time of the main thread in the package's modules and in all that these import.")
         .percent("share", "Share", move |row| share(row.1.1, whole))
         .help("The same as a share of the wall time.")
-        .duration("own", "Own", |row| row.1.0)
+        .duration("own", "Self", |row| row.1.0)
         .help("Time of the main thread in the package's own modules.")
         .text("package", "Package", |row| &row.0)
         .help("The package, as import calls it.")

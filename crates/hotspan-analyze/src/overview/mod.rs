@@ -23,11 +23,12 @@ use crate::model::Model;
 use crate::ranks::Ranks;
 use crate::report::Table;
 use crate::report::schema::Schema;
+use crate::verdict::{Verdict, verdict};
 use crate::wall_time::{WallTime, program_thread};
 
 pub use facts::{Cost, cost};
 pub(crate) use folder::ProgramFolder;
-pub(crate) use hot::{counted_samples, is_ours, program_line};
+pub(crate) use hot::{costliest_line, counted_samples, is_ours, program_line};
 pub use missing::{damage, missing};
 
 /// Rows of each list of what cost most.
@@ -40,6 +41,8 @@ pub struct Overview {
     pub facts: Vec<(String, String)>,
     /// How long all of it took, from the start of the command to its end.
     pub whole: Option<Duration>,
+    /// Where the time goes, in one sentence.
+    pub verdict: Option<Verdict>,
     /// Which process all that follows is about, where that is not the one that was started, and why.
     pub about: Option<String>,
     /// Ranks, and who waited for whom.
@@ -93,6 +96,7 @@ fn of_process(model: &Model, advice: Advice) -> Overview {
     Overview {
         facts: facts::facts(model),
         whole: model.wall_time().as_ref().map(|wall_time| wall_time.total),
+        verdict: verdict(model),
         about: None,
         ranks: Vec::new(),
         cost: facts::cost(model),

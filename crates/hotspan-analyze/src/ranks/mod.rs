@@ -6,6 +6,7 @@
 
 mod collective;
 mod report;
+mod thing;
 mod uneven;
 
 use std::collections::BTreeMap;
@@ -18,8 +19,10 @@ use crate::model::device_work::DeviceWork;
 use crate::model::steps::{Step, median};
 use crate::overview::is_ours;
 use crate::steps::{DeviceStep, Exposed};
+use crate::verdict::{Bar, mean_device_step, mean_host_step};
 
 pub use collective::{Collective, CollectiveKey};
+pub use thing::{describe_among, is_of_ranks};
 pub use uneven::{Uneven, uneven};
 
 /// What is needed of one rank.
@@ -37,6 +40,8 @@ pub struct RankSummary {
     pub steps: Vec<Interval>,
     /// When it was in a collective and did not compute.
     pub exposed: Intervals,
+    /// What it does in a step, the mean without warm-up: on its devices where it has some, else on the host.
+    pub step: Option<Bar>,
 }
 
 impl RankSummary {
@@ -52,6 +57,7 @@ impl RankSummary {
             steps: model.steps().steady().iter().map(Step::interval).collect(),
             exposed: collective::exposed(model, &collectives),
             collectives,
+            step: mean_device_step(model).or_else(|| mean_host_step(model)),
         }
     }
 }
@@ -156,6 +162,10 @@ pub struct Ranks {
     pub ranks: Vec<RankRow>,
     /// Collectives by kind and group, most waiting first.
     pub collectives: Vec<CollectiveRow>,
+    /// Why the slowest rank is late, where that is certain.
+    pub reason: Option<String>,
+    /// The number of each rank, in the order of what was compared.
+    positions: Vec<i64>,
 }
 
 /// How much more than the message the wires carry; nccl-tests' factors.
@@ -219,8 +229,22 @@ pub fn compare(summaries: &[RankSummary]) -> Ranks {
     let mut collectives: Vec<CollectiveRow> =
         kinds.into_iter().map(|((group, kind), sums)| sums.row(group, kind, &rows)).collect();
     collectives.sort_by_key(|row| std::cmp::Reverse(row.wait));
+    let positions: Vec<i64> = rows.iter().map(|row| row.rank).collect();
     rows.sort_by_key(|row| row.rank);
-    Ranks { ranks: rows, collectives }
+    let mut ranks = Ranks { ranks: rows, collectives, reason: None, positions };
+    ranks.reason = reason(summaries, &ranks);
+    ranks
+}
+
+/// Why the slowest rank is late.
+fn reason(summaries: &[RankSummary], ranks: &Ranks) -> Option<String> {
+    let row = ranks.ranks.iter().find(|row| Some(row.rank) == ranks.slowest())?;
+    let position = ranks.positions.iter().position(|&rank| rank == row.rank)?;
+    let steps = summaries[position].steps.len().max(1);
+    // One that is late as often as not is no straggler.
+    let is_straggler = row.last * 2 > row.matched && row.waited_for.0 > 0;
+    let waits = (summaries.len().saturating_sub(1).max(1) * steps) as i64;
+    is_straggler.then(|| thing::reason(summaries, position, Duration(row.waited_for.0 / waits)))?
 }
 
 /// One collective on all ranks that have it.

@@ -2,6 +2,7 @@
 
 use hotspan_store::{Bytes, Duration};
 
+use crate::ranks::thing::{collective_door, rank_door};
 use crate::ranks::{CollectiveRow, RankProcess, RankRow, Ranks};
 use crate::report::Table;
 use crate::report::schema::{Schema, unless_empty};
@@ -29,10 +30,11 @@ impl Ranks {
         let slowest = self.slowest()?;
         let row = self.ranks.iter().find(|row| row.rank == slowest)?;
         (row.last > 0 && row.waited_for.0 > 0).then(|| {
-            format!(
+            let late = format!(
                 "The others waited for rank {slowest} most: it came last in {} of {} collectives, and they waited {} for it.",
                 row.last, row.matched, row.waited_for
-            )
+            );
+            self.reason.iter().fold(late, |late, reason| format!("{late} {reason}"))
         })
     }
 
@@ -88,6 +90,7 @@ impl Ranks {
             .help("How often the others waited for it.")
             .duration("waited_for", "Others waited", |row| row.waited_for)
             .help("How long the others waited for it, added up.")
+            .door(|row| Some(rank_door(row.rank)))
             .table(&self.ranks)
     }
 
@@ -117,6 +120,7 @@ impl Ranks {
             .help("The rank that came last most often.")
             .count("times_last", "Times last", |row| row.last.map(|(_, count)| count))
             .help("How often that rank came last.")
+            .door(|row| Some(collective_door(&row.kind, &row.group)))
             .table(&self.collectives)
     }
 }

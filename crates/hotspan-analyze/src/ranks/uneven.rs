@@ -141,6 +141,7 @@ mod tests {
                 collectives,
                 steps: steps.collect(),
                 exposed,
+                step: None,
             }
         };
         joined.iter().map(of_rank).collect()

@@ -60,10 +60,10 @@ pub fn source_line_table(lines: &SourceLines) -> Table {
 fn with_costs<'a, R>(schema: Schema<'a, R>, cost: fn(&R) -> &LineCost) -> Schema<'a, R> {
     let amount = |bytes: Bytes| (bytes.0 != 0).then_some(bytes);
     schema
-        .duration("own", "CPU, own", move |row| unless_zero(cost(row).own))
+        .duration("own", "Self CPU", move |row| unless_zero(cost(row).own))
         .help("Samples while this was the innermost line of Python.")
         .if_any()
-        .duration("total", "CPU, with calls", move |row| unless_zero(cost(row).total))
+        .duration("total", "CPU total", move |row| unless_zero(cost(row).total))
         .help("Samples while this was anywhere in the stack.")
         .if_any()
         .duration("program", "With library calls", move |row| unless_zero(cost(row).program))

@@ -5,13 +5,13 @@ use hotspan_store::Duration;
 use super::Report;
 use crate::report::Table;
 use crate::report::schema::{Schema, share};
-use crate::steps::{DeviceStep, HostStep, Steps, steps};
+use crate::steps::{DeviceStep, HostStep, Steps};
 
 pub(super) const REPORTS: &[Report] = &[Report {
     id: "steps",
     by: None,
     record: "call prof.step() after each step of the loop, with a schedule passed to hotspan.profiler.profile",
-    tables: |model, _| Ok(steps(model).report()),
+    tables: |model, _| Ok(model.step_times().report()),
 }];
 
 impl Steps {

@@ -30,6 +30,7 @@ use trend::Steps;
 
 pub use calls::{Bucket, Call, Calls};
 pub use places::CallStack;
+pub(crate) use places::source_of;
 pub use trend::{StepPart, Trend};
 
 /// A thing that a row of a table stands for.
@@ -58,7 +59,7 @@ pub struct Thing {
 }
 
 impl Thing {
-    fn new(kind: &'static str, name: &str, row: Table) -> Self {
+    pub(crate) fn new(kind: &'static str, name: &str, row: Table) -> Self {
         Self {
             kind,
             name: name.to_owned(),
@@ -89,7 +90,7 @@ impl Thing {
 }
 
 /// The rows of a table that have one of these doors; `None` where there are none.
-fn only(mut table: Table, is_wanted: impl Fn(&Door) -> bool) -> Option<Table> {
+pub(crate) fn only(mut table: Table, is_wanted: impl Fn(&Door) -> bool) -> Option<Table> {
     let rows = std::mem::take(&mut table.rows).into_iter().zip(std::mem::take(&mut table.doors));
     let wanted = rows.filter(|(_, door)| door.as_ref().is_some_and(&is_wanted));
     (table.rows, table.doors) = wanted.unzip();

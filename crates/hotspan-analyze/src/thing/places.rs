@@ -55,7 +55,7 @@ pub(super) fn host_of(model: &Model, span: SpanId) -> SpanId {
 }
 
 /// The line of the program behind a call, as `file:line`; for the backward pass that of the forward operator.
-pub(super) fn source_of(model: &Model, span: SpanId) -> Option<String> {
+pub(crate) fn source_of(model: &Model, span: SpanId) -> Option<String> {
     let host = host_of(model, span);
     let of_stack = || {
         let stacks = model.near_stacks();

@@ -119,6 +119,10 @@ fn sections(tables: &[Table]) -> Value {
 
 fn overview_json(overview: &Overview) -> Value {
     json!({
+        "verdict": overview.verdict.as_ref().map(|verdict| json!({
+            "sentence": verdict.sentence,
+            "source": verdict.source,
+        })),
         "about": overview.about,
         "wall_time_ns": overview.wall_time.as_ref().map(|wall_time| wall_time.total.0),
         "report": sections(&overview.report()),
@@ -132,7 +136,8 @@ fn overview_json(overview: &Overview) -> Value {
 }
 
 fn overview_markdown(overview: &Overview) -> String {
-    let mut out = markdown(&overview.report());
+    let verdict = overview.verdict.as_ref().map(|verdict| format!("**{}**\n\n", visible(&verdict.sentence)));
+    let mut out = verdict.unwrap_or_default() + &markdown(&overview.report());
     out.push_str(&format!("\n## What to change\n\n{}", present::advice_markdown(&overview.advice)));
     if !overview.missing.is_empty() {
         out.push_str("\n## What is missing\n\n");

@@ -40,6 +40,9 @@ impl Style {
 /// The whole report.
 pub(crate) fn report_text(overview: &Overview, style: Style) -> String {
     let mut out = head(overview, style);
+    if let Some(verdict) = &overview.verdict {
+        out.push_str(&format!("\n{}", style.title(&wrapped(&visible(&verdict.sentence), "", ""))));
+    }
     for table in &overview.ranks {
         out.push('\n');
         out.push_str(&table_text(table, style));

@@ -8,7 +8,7 @@ use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "fp64-slow-path",
-    title: "Convolutions or matrix products run in double precision",
+    title: "Convolutions or matmuls run in double precision",
     finds: "Convolutions and matrix products whose inputs are `double`. Where types were not recorded, convolutions in torch's own slow kernels \
         (`aten::_slow_conv2d_forward`) in which samples were in `dgemm` and none in `sgemm`: torch chooses these kernels for small float32 batches, too.",
     costs: "Fast kernels exist for float32 and smaller. On CPUs a double convolution falls back to unfolding the picture and a plain \

@@ -10,7 +10,7 @@ use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "mixed-precision-unused",
-    title: "Products and convolutions do not use the tensor cores",
+    title: "Matmuls and convolutions do not use tensor cores",
     finds: "A fifth of the kernel time or more under matrix products and convolutions, and no kernel that uses tensor cores (by name: \
         `h884`, `s1688`, `s16816`, `hmma`, `wgmma`, `nvjet`, `tensorop`, `xmma`), on a GPU that has them (compute capability 7.0 or higher).",
     costs: "Half precision on tensor cores computes these several times as fast, and moves half the bytes.",

@@ -7,7 +7,7 @@ use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "scalar-read",
-    title: "Single numbers are read out of tensors in the step",
+    title: "Scalars are read from tensors in the step",
     finds: "`aten::_local_scalar_dense`: what `.item()`, `float(tensor)`, `if tensor:`, `tensor.tolist()` and formatted printing come down to.",
     costs: "On a GPU each one waits until everything queued so far is done, and the device then stands idle until new work arrives. On a \
         CPU it is a trip from torch to Python for one number.",

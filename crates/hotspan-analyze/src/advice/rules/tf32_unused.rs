@@ -8,7 +8,7 @@ use crate::advice::{Confidence, Finding, Need, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "tf32-unused",
-    title: "float32 matrix products do not use TF32",
+    title: "float32 matmuls do not use TF32",
     finds: "Kernels for plain float32 products and convolutions (`sgemm`, `simt`, `ffma`) on a GPU of compute capability 8.0 or higher.",
     costs: "TF32 runs float32 products on the tensor cores, several times as fast, with 10 instead of 23 bits of mantissa in the factors and \
         full float32 sums.",
