@@ -10,6 +10,17 @@ SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"
 LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 #: Columns of points in time, which are written to the nanosecond.
 MOMENTS = ("at", "begin", "allocated_at", "released_at")
+#: Why a device is idle: the names that programs use, and what people call it.
+CAUSES = {
+    "host_late": "Host too slow to launch",
+    "synchronise": "Synchronising call",
+    "data_loader": "DataLoader",
+    "copy": "Copy",
+    "communication": "Communication call",
+    "allocator": "Allocator",
+    "dispatch": "Launched, not started",
+    "unknown": "Unknown",
+}
 #: Rows that are drawn before a person asks for more.
 DRAWN = 200
 
@@ -71,6 +82,8 @@ def shown(value: Any, unit: str) -> str:
 
 def cell(key: str, value: Any, unit: str) -> str:
     """A value of the column of this key."""
+    if key == "cause":
+        return CAUSES[value]
     return moment(value) if key in MOMENTS and isinstance(value, int) else shown(value, unit)
 
 

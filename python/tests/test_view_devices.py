@@ -135,7 +135,7 @@ def test_memory_of_the_device_is_that_of_the_command_line(
     held = {row["what"]: row["bytes"] for row in report["Memory at its peak"]}
     assert "Memory of cuda:0" in seen["memory"]["text"]
     for what in ("CPU tensors", "device 0"):
-        assert f"Most: {shown(held[what], 'bytes')}" in seen["memory"]["text"]
+        assert f"Peak: {shown(held[what], 'bytes')}" in seen["memory"]["text"]
 
 
 def test_the_timeline_names_the_chosen_kernel(seen: dict[str, Any], hotspan_command: Command) -> None:

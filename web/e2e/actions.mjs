@@ -102,10 +102,10 @@ async function source() {
 
 async function keys() {
   await show(page, address, "overview", `?run=${recorded}`);
-  await page.keyboard.press("5");
+  await page.keyboard.press("3");
   await page.waitForFunction(() => location.hash.startsWith("#/operators"));
   await page.keyboard.press("]");
-  await page.waitForFunction(() => location.hash.startsWith("#/kernels"));
+  await page.waitForFunction(() => location.hash.startsWith("#/modules"));
   await page.keyboard.press("[");
   await page.waitForFunction(() => location.hash.startsWith("#/operators"));
   await settled(page);
@@ -116,15 +116,15 @@ async function keys() {
 
 async function downloads() {
   await show(page, address, "memory", `?run=${recorded}&begin=0&end=${half}`);
-  await page.click("summary");
+  await page.click(".tools summary");
   const saved = {};
   for (const [name, title] of [["chrome", "Chrome trace"], ["speedscope", "speedscope"], ["collapsed", "Collapsed stacks"], ["hotspan", ".hotspan"]]) {
-    const [download] = await Promise.all([page.waitForEvent("download"), page.click(`.menu a:text-is("${title}")`)]);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click(`.tools .menu a:text-is("${title}")`)]);
     saved[name] = join(folder, download.suggestedFilename());
     await download.saveAs(saved[name]);
   }
-  await page.click(".menu input[type=checkbox]");
-  const [download] = await Promise.all([page.waitForEvent("download"), page.click('.menu a:text-is("Chrome trace")')]);
+  await page.click(".tools .menu input[type=checkbox]");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click('.tools .menu a:text-is("Chrome trace")')]);
   saved.whole = join(folder, download.suggestedFilename());
   await download.saveAs(saved.whole);
   return saved;
@@ -139,7 +139,7 @@ const PERFETTO = `<!doctype html><script>addEventListener("message", (event) => 
 async function perfetto() {
   await context.route("https://ui.perfetto.dev/**", (route) => route.fulfill({ contentType: "text/html", body: PERFETTO }));
   await show(page, address, "operators", `?run=${recorded}`);
-  await page.evaluate(() => { document.querySelector("details.menu").open = true; });
+  await page.evaluate(() => { document.querySelector(".tools details.menu").open = true; });
   const [other] = await Promise.all([context.waitForEvent("page"), page.click("text=Open in Perfetto")]);
   await other.waitForFunction(() => window.received !== undefined);
   const { title, bytes } = await other.evaluate(() => ({ title: window.received.title, bytes: [...new Uint8Array(window.received.buffer)] }));

@@ -41,6 +41,6 @@ export async function settled(page) {
 /** Goes to a view and waits until it has loaded. */
 export async function show(page, address, view, parameters = "") {
   await page.goto(`${address}#/${view}${parameters}`);
-  await page.waitForFunction((name) => document.querySelector(".views a[aria-current]")?.hash.split("?")[0] === `#/${name}` || document.querySelector("main .empty") !== null, view);
+  await page.waitForFunction((name) => document.querySelector("main")?.dataset.view === name || document.querySelector("main .empty") !== null, view);
   await settled(page);
 }

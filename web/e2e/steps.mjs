@@ -45,6 +45,16 @@ const verbs = {
     await page.mouse.move(right, down, { steps: 5 });
     await page.mouse.up();
   },
+  /** Shift and drag. */
+  select: async (x, y, right, down) => {
+    await page.keyboard.down("Shift");
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(right, down, { steps: 5 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await settled(page);
+  },
   wheel: async (x, y, down) => {
     await page.mouse.move(x, y);
     await page.mouse.wheel(0, down);

@@ -1,69 +1,24 @@
-// The frame around views: which trace, which view, and what the keys do. The list of views is here; one line adds one.
+// The frame around views: which trace, which view, and what the keys do. The list of views is in tabs.tsx.
 
-import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { go, link, read } from "./base/address";
+import { keptRange, selected, type Stretch } from "./base/ranges";
+import { theme } from "./base/theme";
 import { size } from "./base/units";
-import type { Run, RunList } from "./data/api";
-import { isStatic, useAnswer } from "./data/server";
+import type { Run, RunList, ViewContent } from "./data/api";
+import { ChosenRange, isStatic, useAnswer } from "./data/server";
+import { GLOSSARY, TABS, VIEWS, viewNamed, type Tab, type View } from "./tabs";
 import { Answer } from "./widgets/answer";
-import { HandOver } from "./widgets/hand_over";
 import { Changed } from "./widgets/changed";
+import { HandOver } from "./widgets/hand_over";
 import { Missing } from "./widgets/missing";
+import { RangeChip } from "./widgets/range_chip";
 import { SidePanel } from "./widgets/side_panel";
-import { Advice } from "./views/advice";
-import { Compare } from "./views/compare";
-import { Flame } from "./views/flame";
-import { Gpu } from "./views/gpu";
-import { Memory } from "./views/memory";
-import { Modules } from "./views/modules";
-import { Overview } from "./views/overview";
-import { Quality } from "./views/quality";
-import { Ranks } from "./views/ranks";
-import { Source } from "./views/source";
-import { Steps } from "./views/steps";
-import { tables } from "./views/tables";
-import { Timeline } from "./views/timeline";
-import type { ViewProperties } from "./views/view";
+import { TabBar, type TabLink } from "./widgets/tab_bar";
+import { ThemeButton } from "./widgets/theme_button";
 
-interface View {
-  name: string;
-  title: string;
-  Component: ComponentType<ViewProperties>;
-}
-
-const VIEWS: readonly [View, ...View[]] = [
-  { name: "overview", title: "Overview", Component: Overview },
-  { name: "advice", title: "Advice", Component: Advice },
-  { name: "timeline", title: "Timeline", Component: Timeline },
-  { name: "steps", title: "Steps", Component: Steps },
-  {
-    name: "operators",
-    title: "Operators",
-    Component: tables([
-      { name: "operators", title: "Operator" },
-      { name: "shapes", title: "Input shape" },
-      { name: "stacks", title: "Stack" },
-      { name: "modules", title: "Module" },
-      { name: "threads", title: "Thread" },
-    ], { chart: true }),
-  },
-  {
-    name: "kernels",
-    title: "Kernels",
-    Component: tables([{ name: "kernels", title: "Kernel" }, { name: "streams", title: "Stream" }], { chart: true }),
-  },
-  { name: "copies", title: "Copies", Component: tables([{ name: "copies", title: "Copy" }], { chart: true, names: ["kind", "from", "to"] }) },
-  { name: "modules", title: "Modules", Component: Modules },
-  { name: "gpu", title: "GPU", Component: Gpu },
-  { name: "functions", title: "Functions", Component: tables([{ name: "functions", title: "Function" }, { name: "lines", title: "Line" }], { chart: true, names: ["function", "file", "line"], source: true }) },
-  { name: "source", title: "Source", Component: Source },
-  { name: "flame", title: "Flame graph", Component: Flame },
-  { name: "memory", title: "Memory", Component: Memory },
-  { name: "ranks", title: "Distributed", Component: Ranks },
-  { name: "compare", title: "Compare", Component: Compare },
-  { name: "quality", title: "Data quality", Component: Quality },
-];
+/** Views that are always about the whole recording. */
+const WHOLE = ["quality", "ranks", "compare", "glossary", "source"];
 
 function usePlace() {
   const [place, setPlace] = useState(read);
@@ -75,17 +30,22 @@ function usePlace() {
   return place;
 }
 
-/** Keys 1 to 9 choose a view, `[` and `]` the one before and after; `/` goes to the first search field. */
-function useKeys(choose: (view: string) => void) {
+/** Keys 1 to 8 choose a tab, `[` and `]` the view before and after; `/` goes to the first search field, `?` to the glossary. */
+function useKeys(choose: (view: string) => void, openTab: (tab: Tab) => void) {
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       const writing = event.target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
       if (writing || event.ctrlKey || event.metaKey || event.altKey) return;
       const beside = { "[": -1, "]": 1 }[event.key];
       // The address, not what is drawn: keys may come faster than views.
-      const now = Math.max(0, VIEWS.findIndex((known) => known.name === read().view));
-      const view = beside !== undefined ? VIEWS.at((now + beside) % VIEWS.length) : /^[1-9]$/.test(event.key) ? VIEWS[Number(event.key) - 1] : undefined;
+      const shown = viewNamed(read().view);
+      const now = Math.max(0, VIEWS.indexOf(shown));
+      const view = beside === undefined ? undefined : VIEWS.at((now + beside) % VIEWS.length);
       if (view !== undefined) choose(view.name);
+      const tab = /^[1-8]$/.test(event.key) ? TABS[Number(event.key) - 1] : undefined;
+      if (tab !== undefined) openTab(tab);
+      // The timeline has keys of its own to list.
+      if (event.key === "?" && shown.name !== "timeline") choose(GLOSSARY.name);
       if (event.key === "/") {
         event.preventDefault();
         document.querySelector<HTMLInputElement>("main input[type=search]")?.focus();
@@ -105,26 +65,46 @@ function title(run: Run): string {
   return `${run.run} / ${run.worker}${run.cycle === null ? "" : ` / ${moment(run.cycle)}`} (${size(run.bytes)})`;
 }
 
+/** What to record for each view that has nothing to show; empty until that is known. */
+function useEmpty(run: Run | undefined, round: number): ReadonlyMap<string, string> {
+  const loaded = useAnswer<ViewContent[]>(run === undefined ? null : `contents?run=${run.id}${isStatic || round === 0 ? "" : `&${round}`}`);
+  const views = loaded.state === "ready" ? loaded.value : [];
+  return new Map(views.filter((view) => !view.filled).map((view) => [view.view, view.record]));
+}
+
 function Shown(props: { list: RunList }) {
   const place = usePlace();
   const [round, setRound] = useState(0);
+  const [, setTheme] = useState(0);
   const { runs, note } = props.list;
   const wanted = runs.find((known) => String(known.id) === place.parameters["run"]);
   const gone = place.parameters["run"] !== undefined && wanted === undefined;
   const run = wanted ?? runs[0];
-  const view = VIEWS.find((known) => known.name === place.view) ?? VIEWS[0];
-  const choose = (name: string) => go(name, run === undefined ? {} : { run: String(run.id) });
-  useKeys(choose);
+  const view = viewNamed(place.view);
+  const choose = (name: string) => go(name, run === undefined ? {} : { run: String(run.id), ...keptRange(read().parameters) });
+  const empty = useEmpty(gone ? undefined : run, round);
+  /** A tab leads to the first of its views that has something to show. */
+  const target = (tab: Tab): View => tab.views.find((known) => !empty.has(known.name)) ?? tab.views[0];
+  useKeys(choose, (tab) => choose(target(tab).name));
   useEffect(() => {
     document.title = run === undefined ? "hotspan" : `${view.title} – ${run.file} – hotspan`;
   }, [view, run]);
-  useEffect(() => document.querySelector(".views a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [view]);
+  useEffect(() => {
+    for (const current of document.querySelectorAll(".views a[aria-current]")) current.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [view]);
   if (run === undefined) return <main><p class="empty">{note ?? "There is no trace here."}</p></main>;
   const change = (parameters: Record<string, string | undefined>, keep = true) => {
     const next = Object.entries({ ...read().parameters, run: String(run.id), ...parameters });
     go(view.name, Object.fromEntries(next.filter((pair): pair is [string, string] => pair[1] !== undefined)), keep);
   };
-  const to = (name: string, parameters: Record<string, string> = {}) => link(name, { run: String(run.id), ...parameters });
+  // The range stays while views change; it belongs to a trace.
+  const to = (name: string, parameters: Record<string, string> = {}) => link(name, { ...(parameters["run"] === undefined ? keptRange(place.parameters) : {}), run: String(run.id), ...parameters });
+  const range = isStatic ? null : selected(place.parameters);
+  const onRange = (chosen: Stretch | null) => change({ begin: chosen === null ? undefined : String(Math.round(chosen.begin)), end: chosen === null ? undefined : String(Math.round(chosen.end)) });
+  const tab = TABS.find((known) => known.views.includes(view));
+  const inner = tab?.views ?? [];
+  const viewLink = (known: View): TabLink => ({ name: known.name, title: known.title, href: to(known.name), current: known === view, record: empty.get(known.name) ?? null });
+  const tabLink = (known: Tab, index: number): TabLink => ({ ...viewLink(target(known)), name: known.name, title: known.title, current: known === tab, hotkey: String(index + 1) });
   return (
     <>
       <header class="top">
@@ -138,17 +118,17 @@ function Shown(props: { list: RunList }) {
           </select>
         </label>
         {note !== null && <span class="quiet">{note}</span>}
-        <HandOver key={view.name} run={run} parameters={place.parameters} />
+        {!isStatic && !gone && <RangeChip key={`${run.id} ${range?.begin} ${range?.end}`} run={run.id} range={range} applies={!WHOLE.includes(view.name)} onRange={onRange} />}
+        <span class="tools">
+          <HandOver key={view.name} run={run} parameters={place.parameters} />
+          <ThemeButton onChange={() => setTheme((before) => before + 1)} />
+          <a class="help" href={to(GLOSSARY.name)} aria-label="Glossary and keys" title="Glossary and keys (?)" aria-current={view === GLOSSARY ? "page" : undefined}>?</a>
+        </span>
       </header>
-      <nav class="views" aria-label="Views">
-        {VIEWS.map((known, index) => (
-          <a key={known.name} href={to(known.name)} aria-current={known === view ? "page" : undefined} title={index < 9 ? `Key ${index + 1}` : undefined}>
-            {known.title}
-          </a>
-        ))}
-      </nav>
+      <TabBar label="Views" links={TABS.map(tabLink)} />
+      {inner.length > 1 && <TabBar label={tab?.title ?? ""} links={inner.map(viewLink)} inner />}
       <div class="beside">
-      <main>
+      <main data-view={view.name}>
         <h1 class="hidden">{view.title}</h1>
         {gone ? (
           <div class="problem" role="alert">
@@ -159,7 +139,9 @@ function Shown(props: { list: RunList }) {
           <>
             <Missing key={`missing ${run.id} ${round}`} run={run} href={to("quality")} />
             <Changed run={run} onReload={() => setRound(round + 1)} />
-            <view.Component key={`${view.name} ${run.id} ${round}`} run={run} runs={runs} parameters={place.parameters} change={change} to={to} />
+            <ChosenRange.Provider value={range}>
+            <view.Component key={`${view.name} ${run.id} ${round} ${theme()}`} run={run} runs={runs} parameters={place.parameters} change={change} to={to} />
+            </ChosenRange.Provider>
           </>
         )}
       </main>

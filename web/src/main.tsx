@@ -1,10 +1,12 @@
 // The beginning: draws the page.
 
 import { render } from "preact";
+import { restoreTheme } from "./base/theme";
 import { Application } from "./application";
 import "./style.css";
 import "./views.css";
 import "./panel.css";
 
+restoreTheme();
 const root = document.getElementById("app");
 if (root !== null) render(<Application />, root);

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { link, read } from "../src/base/address";
 import { doorway, questionOf, timelineAround, timelineOf } from "../src/base/doors";
-import { chosen, selected } from "../src/base/ranges";
+import { chosen, keptRange, rangeTitle, selected, stepsOf, within } from "../src/base/ranges";
 
 const DOOR = "kind=operator&name=aten%3A%3Amm%26&device=CPU";
 
@@ -49,4 +49,22 @@ test("a range needs two numbers in order", () => {
   assert.equal(selected({ begin: "1" }), null);
   assert.deepEqual(chosen({ from: "2", to: "3" }), { begin: 2, end: 3 });
   assert.deepEqual(chosen({ from: "2", to: "3", begin: "1", end: "5" }), { begin: 1, end: 5 });
+});
+
+const STEPS = [5, 6, 7].map((number) => ({ name: String(number), begin: number * 1e8, end: number * 1e8 + 9e7 }));
+
+test("a range is called by its steps, or else by its time", () => {
+  assert.equal(rangeTitle({ begin: 5e8, end: 7.9e8 }, STEPS), "Steps 5–7");
+  assert.equal(rangeTitle({ begin: 6e8, end: 6.9e8 }, STEPS), "Step 6");
+  assert.equal(rangeTitle({ begin: 6e8 + 1e6, end: 6.9e8 - 1e6 }, STEPS), "Step 6");
+  assert.equal(rangeTitle({ begin: 378e6, end: 630e6 }, STEPS), "378–630 ms");
+  assert.equal(stepsOf({ begin: 7e8, end: 5.9e8 }, STEPS), null);
+  assert.equal(rangeTitle({ begin: 0, end: 5e8 }, []), "0–500 ms");
+});
+
+test("a range is part of questions and addresses", () => {
+  assert.equal(within("run/0/flame", { begin: 1.4, end: 20 }), "run/0/flame?begin=1&end=20");
+  assert.equal(within("run/0/flame/time?thread=3", { begin: 1, end: 2 }), "run/0/flame/time?thread=3&begin=1&end=2");
+  assert.deepEqual(keptRange({ run: "1", begin: "2", end: "3", sort: "-x" }), { begin: "2", end: "3" });
+  assert.deepEqual(keptRange({ begin: "2" }), {});
 });

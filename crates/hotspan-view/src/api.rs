@@ -24,8 +24,8 @@ mod views;
 
 pub use things::{BucketData, CallData, StackData, StepData, ThingData};
 pub use views::{
-    AdviceData, Curve, CurveLine, FindingData, FlameData, FlamePlace, FlameThread, GapData, SandwichData,
-    SkippedData, SourceData,
+    AdviceData, BarData, BarPart, CauseData, Curve, CurveLine, DotData, FindingData, FlameData, FlamePlace,
+    FlameThread, GapData, SandwichData, SkippedData, SourceData, VerdictData, WaterfallData,
 };
 
 answers! {
@@ -60,12 +60,23 @@ answers! {
         /// When it was last written, in seconds since 1970.
         modified: u64,
     }
+    /// Whether a view has something to show.
+    ViewContent {
+        /// The view, as addresses call it.
+        view: String,
+        /// Whether it has.
+        filled: bool,
+        /// How to record what would fill it.
+        record: String,
+    }
     /// A view made of tables.
     Page {
         /// Its tables, with the name that programs call each by.
         sections: Vec<Section>,
         /// How to record what would fill it, where it is empty.
         record: String,
+        /// What they say together, in sentences.
+        words: Vec<String>,
     }
     /// A named table.
     Section {

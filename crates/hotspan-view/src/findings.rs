@@ -17,6 +17,11 @@ pub(crate) fn findings(model: &Model) -> AdviceData {
         source: finding.source().map(str::to_owned),
         gain: finding.gain.as_ref().map(|gain| gain.time.0),
         gain_percent: finding.gain.as_ref().map(|gain| gain.percent),
+        gain_per_step: finding
+            .gain
+            .as_ref()
+            .filter(|_| advice.steps > 0)
+            .map(|gain| gain.time.0 / advice.steps as i64),
         confidence: finding.confidence.name().to_owned(),
         evidence: table_data(&finding.evidence_report()),
         gaps: gaps(finding),

@@ -13,7 +13,8 @@ use crate::api::{FlameData, FlamePlace, FlameThread, SandwichData};
 const SMALLEST_PART: i64 = 8000;
 /// Nodes that are sent at most.
 const MOST_NODES: usize = 100_000;
-const RECORD: &str = "hotspan record -o run.hotspan -- python train.py";
+/// How to record what fills it.
+pub(crate) const RECORD: &str = "hotspan record -o run.hotspan -- python train.py";
 
 /// The call tree of a trace, threads at the root.
 pub(crate) fn tree(model: &Model) -> CallTree {
@@ -93,16 +94,25 @@ pub(crate) fn in_time_order(model: &Model, thread: Option<u32>) -> FlameData {
     data
 }
 
-/// The trees of two traces over each other: `total_time` is that of the second.
+/// The trees of two traces over each other: `total_time` is that of the second. Where both have steps, times are those of one step:
+/// one recording may have more of them than the other.
 pub(crate) fn compared(before: &Model, after: &Model) -> FlameData {
+    let counts = [before, after].map(|model| model.steps().all.len() as i64);
+    let per_step = counts.iter().all(|&count| count > 0);
+    let [of_before, of_after] = if per_step { counts } else { [1, 1] };
     let [before, after] = [before, after].map(|model| call_tree(model, &TreeOptions::default()));
     let nodes = compare_trees(&before, &after);
-    let mut drawing = Drawing::of(empty(after.source, after.total.0.max(before.total.0)), nodes.len());
+    let total = (after.total.0 / of_after).max(before.total.0 / of_before);
+    let mut drawing = Drawing::of(empty(after.source, total), nodes.len());
     for node in &nodes {
-        if drawing.draw(&node.callee, node.parent, node.before.max(node.after)) {
-            drawing.data.total_time.push(node.after.0);
-            drawing.data.before.push(node.before.0);
+        let (before, after) = (node.before.0 / of_before, node.after.0 / of_after);
+        if drawing.draw(&node.callee, node.parent, Duration(before.max(after))) {
+            drawing.data.total_time.push(after);
+            drawing.data.before.push(before);
         }
+    }
+    if per_step {
+        drawing.data.source.push_str(", per step");
     }
     drawing.data
 }

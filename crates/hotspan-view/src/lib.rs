@@ -6,11 +6,12 @@
 //! | `visitors` | who is connected, and for how long |
 //! | `routes` | which address answers with what |
 //! | `catalogue` | the traces that were opened, and those that appear in opened folders |
+//! | `contents` | which views have something to show |
 //! | `opened` | a trace in memory, with what was computed of it |
 //! | `reports` | the tables of views, by name: one line adds one |
 //! | `timeline` | spans as they are drawn: as many as there are pixels |
 //! | `flows` | which spans flows lead from and to |
-//! | `flame`, `findings`, `curves`, `details`, `memory`, `source` | the views that are no plain tables |
+//! | `flame`, `findings`, `curves`, `details`, `memory`, `source`, `verdicts` | the views that are no plain tables |
 //! | `things` | one row of a table with all that is known about it |
 //! | `several` | views of several traces: compared, ranks |
 //! | `exports` | downloads in the formats of other viewers |
@@ -25,6 +26,7 @@
 pub mod api;
 mod assets;
 mod catalogue;
+mod contents;
 mod curves;
 mod details;
 mod error;
@@ -42,6 +44,7 @@ mod several;
 mod source;
 mod things;
 mod timeline;
+mod verdicts;
 mod visitors;
 
 pub use error::ViewError;

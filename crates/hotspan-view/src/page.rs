@@ -16,14 +16,16 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Picture, Run, RunList};
 use crate::assets;
+use crate::contents::contents;
 use crate::curves::curves;
 use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwiches, tree};
 use crate::memory::memory;
 use crate::reports::{report_page, shortened};
-use crate::several::{WAYS, compare_page, ranks_of, ranks_page, together};
+use crate::several::{WAYS, compare_page, ranks_of, ranks_page, together, waterfall_data};
 use crate::source::source;
 use crate::timeline::Timeline;
+use crate::verdicts::verdict_data;
 
 /// What the timeline of a page takes at most; it is as fine as that allows.
 const MOST_BYTES: usize = 3_000_000;
@@ -78,6 +80,8 @@ fn answers(traces: &[(PathBuf, Model)], with_source: bool) -> Value {
         let ranks = together(&runs, run.id).into_iter().flat_map(|id| summaries[id as usize].clone());
         let page = shortened(ranks_page(&ranks.collect::<Vec<_>>()), MOST_ROWS);
         answers.add(format!("ranks?run={}", run.id), &page);
+        let (model, count) = (&shown[run.id as usize].1, together(&runs, run.id).len());
+        answers.add(format!("contents?run={}", run.id), &contents(model, runs.len(), count));
     }
     answers.add("runs".to_owned(), &RunList { runs, note: Some(note(traces.len(), with_source)) });
     for (id, (_, model)) in shown.iter().enumerate() {
@@ -95,6 +99,7 @@ fn answers(traces: &[(PathBuf, Model)], with_source: bool) -> Value {
                 answers.add(format!("compare?{which}&by={by}"), &page);
             }
             answers.add(format!("compare/flame?{which}"), &compared(first, second));
+            answers.add(format!("compare/waterfall?{which}"), &waterfall_data(first, second));
         }
     }
     Value::Object(answers.known)
@@ -138,6 +143,7 @@ fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
     answers.add(format!("{run}/damage"), &damage(model));
     answers.add(format!("{run}/missing"), &missing(model));
     answers.add(format!("{run}/advice"), &findings(model));
+    answers.add(format!("{run}/verdict"), &verdict_data(model));
     answers.add(format!("{run}/curves"), &curves(model));
     answers.add(format!("{run}/memory"), &shortened(memory(model, None), MOST_ROWS));
     let calls = tree(model);

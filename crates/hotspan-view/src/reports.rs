@@ -31,7 +31,7 @@ pub(crate) fn shortened(mut page: Page, most: usize) -> Page {
 pub(crate) fn page(tables: Vec<Table>, record: &str) -> Page {
     let filled = tables.into_iter().filter_map(Table::filled);
     let section = |table: Table| Section { table: table_data(&table), key: table.id };
-    Page { sections: filled.map(section).collect(), record: record.to_owned() }
+    Page { sections: filled.map(section).collect(), record: record.to_owned(), words: Vec::new() }
 }
 
 /// A table as it is sent.

@@ -11,12 +11,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use hotspan_analyze::intervals::Interval;
 use hotspan_analyze::overview::{damage, missing};
+use hotspan_analyze::ranks::{RankSummary, describe_among, is_of_ranks};
 use hotspan_analyze::within::{within, within_table};
 use hotspan_analyze::{Door, Report};
 use hotspan_store::{SpanId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::assets;
+use crate::contents::{contents, step_bands};
 use crate::curves::curves;
 use crate::details::{details, sampled_call};
 use crate::error::Refusal;
@@ -27,10 +29,11 @@ use crate::memory::memory;
 use crate::opened::{Answer, Opened, json};
 use crate::reports::{report_page, table_data};
 use crate::server::Shared;
-use crate::several::{compare_page, ranks_of, ranks_page, together};
+use crate::several::{compare_page, ranks_of, ranks_page, together, waterfall_data};
 use crate::source::source;
-use crate::things::thing;
+use crate::things::{thing, thing_of_ranks};
 use crate::timeline::{COARSEST, Which};
+use crate::verdicts::verdict_data;
 
 /// Traces compared as ranks at most; each is opened.
 const MOST_RANKS: usize = 64;
@@ -63,6 +66,11 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
             of_run(JSON, |opened, ()| opened.answer("advice", || json(&findings(&opened.model)))),
         )
         .route("/curves", of_run(JSON, |opened, ()| opened.answer("curves", || json(&curves(&opened.model)))))
+        .route(
+            "/verdict",
+            of_run(JSON, |opened, ()| opened.answer("verdict", || json(&verdict_data(&opened.model)))),
+        )
+        .route("/steps", of_run(JSON, |opened, ()| json(&step_bands(&opened.model))))
         .route("/timeline", of_run(JSON, timeline))
         .route("/tile", of_run(BINARY, tile))
         .route("/span/{name}", of_run(JSON, span))
@@ -82,7 +90,9 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/runs", of_all(|shared, ()| json(&shared.catalogue.list())))
         .route("/compare", of_all(comparison))
         .route("/compare/flame", of_all(compared_flame))
+        .route("/compare/waterfall", of_all(waterfall_of))
         .route("/ranks", of_all(ranks))
+        .route("/contents", of_all(contents_of))
         .nest("/run/{id}", run);
     Router::new().nest("/{secret}/api", api).fallback(file)
 }
@@ -135,6 +145,10 @@ async fn thing_of(
         };
         for name in ["begin", "end"] {
             door.fields.remove(name);
+        }
+        if is_of_ranks(&door) {
+            let found_among = describe_among(&summaries(&shared, run.id)?, &door);
+            return found(found_among.map(thing_of_ranks), "There is no such thing among the ranks.");
         }
         let missing = match range {
             None => "There is no such thing in this trace.",
@@ -322,17 +336,32 @@ fn compared_flame(shared: &Shared, Query(two): Query<TwoTraces>) -> Answer {
     json(&compared(&shared.open(two.before)?.model, &shared.open(two.after)?.model))
 }
 
+fn waterfall_of(shared: &Shared, Query(two): Query<TwoTraces>) -> Answer {
+    json(&waterfall_data(&shared.open(two.before)?.model, &shared.open(two.after)?.model))
+}
+
 #[derive(Deserialize)]
 struct RanksWith {
     run: u32,
 }
 
+fn contents_of(shared: &Shared, Query(RanksWith { run }): Query<RanksWith>) -> Answer {
+    let runs = shared.catalogue.list().runs;
+    let model = &shared.open(run)?.model;
+    json(&contents(model, runs.len(), together(&runs, run).len()))
+}
+
 fn ranks(shared: &Shared, Query(RanksWith { run }): Query<RanksWith>) -> Answer {
+    json(&ranks_page(&summaries(shared, run)?))
+}
+
+/// The ranks of the job that a trace belongs to.
+fn summaries(shared: &Shared, run: u32) -> Result<Vec<RankSummary>, Refusal> {
     let mut summaries = Vec::new();
     for id in together(&shared.catalogue.list().runs, run).into_iter().take(MOST_RANKS) {
         summaries.extend(ranks_of(&shared.open(id)?.model));
     }
-    json(&ranks_page(&summaries))
+    Ok(summaries)
 }
 
 #[cfg(test)]

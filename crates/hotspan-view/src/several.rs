@@ -2,15 +2,20 @@
 
 use hotspan_analyze::Model;
 use hotspan_analyze::Table;
-use hotspan_analyze::diff::{By, diff};
+use hotspan_analyze::diff::{By, StepDot, diff, waterfall};
 use hotspan_analyze::job;
 use hotspan_analyze::overview::compare::compare as compare_runs;
 use hotspan_analyze::ranks::{RankSummary, compare};
 use hotspan_analyze::wall_time::RUN_KEY;
 use hotspan_formats::one_of_each_worker;
 
-use crate::api::{Page, Run};
+use crate::api::{CauseData, DotData, Page, Run, WaterfallData};
 use crate::reports::page;
+
+/// How to record what the view of ranks shows.
+pub(crate) const RECORD_RANKS: &str = "hotspan view FOLDER    # with one trace for each rank of a job";
+/// How to open two traces.
+pub(crate) const RECORD_TWO: &str = "hotspan view before.hotspan after.hotspan";
 
 /// The ways two traces are compared, as requests call them.
 pub(crate) const WAYS: [&str; 6] = ["overview", "op", "kernel", "function", "module", "shape"];
@@ -29,6 +34,38 @@ pub(crate) fn compare_page(before: &Model, after: &Model, by: &str) -> Page {
         }
     };
     page(vec![diff(before, after, by).report(0, true)], "")
+}
+
+/// What lies between two traces, by cause, and each step of both.
+pub(crate) fn waterfall_data(before: &Model, after: &Model) -> WaterfallData {
+    let words = compare_runs(before, after).in_words();
+    let Some(found) = waterfall(before, after) else {
+        let (measure, causes) = (String::new(), Vec::new());
+        let (steps_before, steps_after) = (Vec::new(), Vec::new());
+        return WaterfallData { words, measure, before: 0, after: 0, causes, steps_before, steps_after };
+    };
+    let cause = |cause: hotspan_analyze::diff::CauseChange| CauseData {
+        change: (cause.after - cause.before).0,
+        key: cause.key,
+        title: cause.title,
+        before: cause.before.0,
+        after: cause.after.0,
+        idle: cause.is_idle,
+    };
+    let dots = |steps: Vec<StepDot>| -> Vec<DotData> {
+        let dot =
+            |step: StepDot| DotData { number: step.number, time: step.time.0, warm_up: step.is_warm_up };
+        steps.into_iter().map(dot).collect()
+    };
+    WaterfallData {
+        words,
+        measure: found.measure.to_owned(),
+        before: found.before.0,
+        after: found.after.0,
+        causes: found.causes.into_iter().map(cause).collect(),
+        steps_before: dots(found.steps.0),
+        steps_after: dots(found.steps.1),
+    }
 }
 
 /// The traces that are ranks of one job with this one: of its folder, one of each worker.
@@ -50,6 +87,9 @@ pub(crate) fn ranks_of(model: &Model) -> Vec<RankSummary> {
 
 /// The ranks of a job side by side; one alone has nobody to be compared with.
 pub(crate) fn ranks_page(summaries: &[RankSummary]) -> Page {
-    let tables = if summaries.len() < 2 { Vec::new() } else { compare(summaries).report() };
-    page(tables, "hotspan view FOLDER    # with one trace for each rank of a job")
+    if summaries.len() < 2 {
+        return page(Vec::new(), RECORD_RANKS);
+    }
+    let ranks = compare(summaries);
+    Page { words: ranks.in_words().into_iter().collect(), ..page(ranks.report(), RECORD_RANKS) }
 }

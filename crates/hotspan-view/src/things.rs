@@ -2,7 +2,7 @@
 
 use hotspan_analyze::thing::{Call, Thing, is_of_whole};
 use hotspan_analyze::{Door, Model, describe};
-use hotspan_store::{SpanId, Timestamp};
+use hotspan_store::{SpanId, Timestamp, TraceBuilder};
 
 use crate::api::{BucketData, CallData, StackData, StepData, ThingData};
 use crate::opened::Opened;
@@ -25,6 +25,11 @@ pub(crate) fn thing(whole: &Opened, stretch: Option<(i64, i64)>, door: &Door) ->
         whole.model.spans_between(Timestamp(from), Timestamp(to))
     };
     Some(data(&part.model, thing, &|span| kept.get(span.index()).copied().unwrap_or(span)))
+}
+
+/// What several traces have in common: no span of one of them stands for it.
+pub(crate) fn thing_of_ranks(thing: Thing) -> ThingData {
+    data(&Model::new(TraceBuilder::new().finish()), thing, &|span| span)
 }
 
 fn data(model: &Model, thing: Thing, in_whole: &dyn Fn(SpanId) -> SpanId) -> ThingData {

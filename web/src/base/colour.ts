@@ -1,4 +1,7 @@
-// Colours: one for each name, the same in every view; kinds of spans have their own hue.
+// Colours: one for each name, the same in every view; kinds of spans have their own hue. What parts of time and memory mean is in meaning.ts.
+
+import { GREY, meant } from "./meaning";
+import { theme } from "./theme";
 
 const HUES: readonly (readonly [RegExp, number])[] = [
   [/^(kernel|Kernel|concurrent_kernel)$/, 150],
@@ -42,19 +45,16 @@ export function heatColour(name: string, dark: boolean): string {
 export const PARTS = ["#4c8bf5", "#e8710a", "#12a05c", "#a142f4", "#d93b6f", "#12a4b4", "#9a8b00", "#7b5e57"] as const;
 
 export function part(index: number): string {
-  return PARTS[index % PARTS.length] ?? "#8a8f98";
+  return PARTS[index % PARTS.length] ?? GREY;
 }
 
-/** What is no work is grey wherever it is drawn. */
-const NO_WORK = /^(idle|other|unknown|not recorded)$/i;
-
-/** The colour of a part with a name, at its place among the others. */
+/** The colour of a part with a name: that of its meaning, or one by its place among the others. */
 export function namedPart(name: string, index: number): string {
-  return NO_WORK.test(name) ? "#8a8f98" : part(index);
+  return meant(name) ?? part(index);
 }
 
 export function prefersDark(): boolean {
-  return matchMedia("(prefers-color-scheme: dark)").matches;
+  return theme() === "dark";
 }
 
 /** Red for what takes longer than before, blue for what takes less: the more, the deeper. */

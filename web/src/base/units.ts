@@ -46,6 +46,14 @@ export function moment(nanoseconds: number, apart = 1): string {
   return `${(nanoseconds / factor).toFixed(decimals)} ${name}`;
 }
 
+/** From one point in time to another, in the unit of the later one: 378–630 ms. */
+export function span(begin: number, end: number): string {
+  const [factor, name] = TIMES.find(([known]) => Math.abs(end) >= known) ?? [1, "ns"];
+  const decimals = Math.max(0, Math.min(6, Math.ceil(Math.log10(factor / Math.max(1, end - begin))) + 2));
+  const text = (moment: number) => (moment / factor).toFixed(factor === 1 ? 0 : decimals);
+  return `${text(begin)}–${text(end)} ${name}`;
+}
+
 /** A number that counts nothing in particular. */
 function plain(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);

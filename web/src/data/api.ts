@@ -23,9 +23,16 @@ export interface Run {
   modified: number;
 }
 
+export interface ViewContent {
+  view: string;
+  filled: boolean;
+  record: string;
+}
+
 export interface Page {
   sections: Section[];
   record: string;
+  words: string[];
 }
 
 export interface Section {
@@ -176,9 +183,59 @@ export interface FindingData {
   source: string | null;
   gain: number | null;
   gain_percent: number | null;
+  gain_per_step: number | null;
   confidence: string;
   evidence: TableData;
   gaps: GapData[];
+}
+
+export interface VerdictData {
+  sentence: string;
+  source: string | null;
+  view: string;
+  step: number | null;
+  begin: number;
+  end: number;
+  bars: BarData[];
+}
+
+export interface BarData {
+  title: string;
+  time: number;
+  parts: BarPart[];
+}
+
+export interface BarPart {
+  key: string;
+  title: string;
+  time: number;
+  share: number;
+  idle: boolean;
+}
+
+export interface WaterfallData {
+  words: string[];
+  measure: string;
+  before: number;
+  after: number;
+  causes: CauseData[];
+  steps_before: DotData[];
+  steps_after: DotData[];
+}
+
+export interface CauseData {
+  key: string;
+  title: string;
+  before: number;
+  after: number;
+  change: number;
+  idle: boolean;
+}
+
+export interface DotData {
+  number: number;
+  time: number;
+  warm_up: boolean;
 }
 
 export interface GapData {

@@ -1,6 +1,8 @@
 // Asking the server. Answers that do not change while a trace is shown are asked for once.
 
-import { useEffect, useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import { type Stretch, within } from "../base/ranges";
 import type { Problem } from "./api";
 
 export class Refused extends Error {
@@ -54,10 +56,23 @@ async function respond(call: string, signal?: AbortSignal): Promise<Response> {
   throw new Refused(problem.message, problem.hint);
 }
 
+/** The range that the page is about; `null` for all of the time. */
+export const ChosenRange = createContext<Stretch | null>(null);
+
+/** Answers that are computed for a range. What is drawn over all of the time has the range marked in it, and asks for all. */
+const RANGED = /^run\/\d+\/(table\/(?!quality)|advice|verdict|flame|sandwich)/;
+
+/** The call for the chosen range, where it has an answer for one. */
+export function ranged(call: string, range: Stretch | null): string {
+  return range === null || !RANGED.test(call) || /[?&]begin=/.test(call) ? call : within(call, range);
+}
+
 export type Loaded<T> = { state: "waiting" } | { state: "failed"; error: Refused } | { state: "ready"; value: T };
 
-/** An answer, asked for again when the call changes; `null` asks for nothing. */
-export function useAnswer<T>(call: string | null): Loaded<T> {
+/** An answer about the chosen range, asked for again when the call changes; `null` asks for nothing. */
+export function useAnswer<T>(wanted: string | null): Loaded<T> {
+  const range = useContext(ChosenRange);
+  const call = wanted === null ? null : ranged(wanted, range);
   const [loaded, setLoaded] = useState<{ call: string | null; value: Loaded<T> }>({ call: null, value: { state: "waiting" } });
   useEffect(() => {
     if (call === null) return;

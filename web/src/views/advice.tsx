@@ -1,5 +1,6 @@
 // Advice: all findings with their proof, and what could not be looked for.
 
+import { useEffect } from "preact/hooks";
 import type { AdviceData } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer } from "../widgets/answer";
@@ -8,6 +9,10 @@ import type { ViewProperties } from "./view";
 
 export function Advice(props: ViewProperties) {
   const loaded = useAnswer<AdviceData>(`run/${props.run.id}/advice`);
+  const rule = props.parameters["rule"];
+  useEffect(() => {
+    if (rule !== undefined && loaded.state === "ready") document.getElementById(`rule-${rule}`)?.scrollIntoView({ block: "start" });
+  }, [rule, loaded.state]);
   return (
     <Answer loaded={loaded}>
       {(advice) => (

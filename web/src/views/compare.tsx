@@ -1,12 +1,14 @@
 // Compare: what got faster or slower from one trace to another.
 
 import { compared } from "../base/compared";
-import type { Page } from "../data/api";
+import type { Page, WaterfallData } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { Missing } from "../widgets/missing";
 import { PairChoice } from "../widgets/pair_choice";
+import { StepDots } from "../widgets/step_dots";
 import { Table } from "../widgets/table";
+import { Waterfall } from "../widgets/waterfall";
 import type { ViewProperties } from "./view";
 
 const WAYS = [
@@ -18,10 +20,17 @@ const WAYS = [
   ["shape", "Shapes"],
 ] as const;
 
+/** What the step does is the verdict, where there are steps. */
+function stepFirst(words: readonly string[]): string[] {
+  const isStep = (text: string) => text.startsWith("A step");
+  return [...words.filter(isStep), ...words.filter((text) => !isStep(text))];
+}
+
 export function Compare(props: ViewProperties) {
   const pair = compared(props.runs, props.run, props.parameters);
   const by = props.parameters["by"] ?? "overview";
   const loaded = useAnswer<Page>(pair === null ? null : `compare?before=${pair.before.id}&after=${pair.after.id}&by=${by}`);
+  const between = useAnswer<WaterfallData>(pair === null || by !== "overview" ? null : `compare/waterfall?before=${pair.before.id}&after=${pair.after.id}`);
   if (pair === null) return <Empty record="hotspan view before.json.gz after.json.gz" />;
   const filter = props.parameters["filter"] ?? "";
   return (
@@ -34,6 +43,17 @@ export function Compare(props: ViewProperties) {
         <a href={props.to("flame", { order: "compared", before: String(pair.before.id), after: String(pair.after.id) })}>As a flame graph</a>
       </div>
       {[pair.before, pair.after].filter((run) => run.id !== props.run.id).map((run) => <Missing key={run.id} run={run} named href={props.to("quality", { run: String(run.id) })} />)}
+      {by === "overview" && (
+        <Answer loaded={between}>
+          {(data) => (
+            <>
+              <div class="verdict">{stepFirst(data.words).map((text, place) => <p key={text} class={place === 0 ? "sentence" : ""}>{text}</p>)}</div>
+              <Waterfall data={data} names={{ before: pair.before.file, after: pair.after.file }} />
+              <StepDots before={data.steps_before} after={data.steps_after} />
+            </>
+          )}
+        </Answer>
+      )}
       <Answer loaded={loaded}>
         {(page) => (
           <>

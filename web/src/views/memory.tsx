@@ -1,7 +1,6 @@
 // Memory: curves over time with a range to select, who held the peak, and what was allocated in the range.
 
 import { selected } from "../base/ranges";
-import { duration, moment } from "../base/units";
 import type { Curve, Page } from "../data/api";
 import { isStatic, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
@@ -19,14 +18,7 @@ export function Memory(props: ViewProperties) {
   const select = (begin: number, end: number) => props.change({ begin: String(Math.round(begin)), end: String(Math.round(end)) }, false);
   return (
     <>
-      {range !== null && (
-        <p class="tabs" role="status">
-          <strong>{duration(range.end - range.begin)} selected</strong>, from {moment(range.begin, range.end - range.begin)}
-          <button type="button" onClick={() => props.change({ begin: undefined, end: undefined })}>All of the time</button>
-          <a href={props.to("timeline", { from: String(range.begin), to: String(range.end) })}>In the timeline</a>
-          {isStatic && <span class="quiet">A page to share has the tables of the whole time only.</span>}
-        </p>
-      )}
+      {isStatic && range !== null && <p class="quiet" role="status">A page to share has the tables of the whole time only.</p>}
       <Answer loaded={curves}>{(value) => <>{value.map((curve) => <AreaChart key={curve.title} curve={curve} names={names} range={range} onRange={select} />)}</>}</Answer>
       <Answer loaded={page}>
         {(value) =>

@@ -16,6 +16,7 @@ export function Ranks(props: ViewProperties) {
         return (
           <>
             {page.sections.length === 0 && <Empty record={page.record} />}
+            {page.words.length > 0 && <div class="verdict">{page.words.map((text) => <p key={text} class="sentence">{text}</p>)}</div>}
             {ranks !== undefined && (
               <div class="cards">
                 <StackedBars table={ranks} title="Time of each rank" row="Rank" parts={["compute", "communication", "copy", "idle"]} />

@@ -77,7 +77,7 @@ export function AreaChart({ curve, names = [], range = null, onRange }: Properti
     <section class="bars">
       <h2>{curve.title}</h2>
       <p class="quiet">
-        Most: {shown(most, curve.unit)}, over {duration(last - first)}
+        Peak: {shown(most, curve.unit)}, over {duration(last - first)}
         {place >= 0 && `; at ${moment(curve.times[place] ?? 0)}: ${shown(sums[place] ?? 0, curve.unit)}`}
         {onRange !== undefined && "; drag to select a range"}
       </p>

@@ -2,6 +2,8 @@
 
 import { duration, moment, percent, shown } from "../base/units";
 import type { FindingData } from "../data/api";
+import { CopyCode } from "./copy_code";
+import { SourceLink } from "./source_link";
 
 interface Properties {
   finding: FindingData;
@@ -13,6 +15,11 @@ interface Properties {
 /** Words of the advisor; what stands between backticks is code. */
 function Words({ text }: { text: string }) {
   return <>{text.split("`").map((piece, place) => (place % 2 === 1 ? <code key={place}>{piece}</code> : piece))}</>;
+}
+
+/** The code of a fix: what stands between backticks. */
+function codeOf(fix: string): string[] {
+  return fix.split("`").filter((piece, place) => place % 2 === 1 && /[=(.]/.test(piece));
 }
 
 /** A gap fills this part of what is seen of it. */
@@ -35,22 +42,26 @@ export function Finding({ finding, short = false, to }: Properties) {
   const at = evidence.columns.findIndex((column) => column.key === "at");
   const span = evidence.columns.findIndex((column) => column.key === "span");
   return (
-    <article class="finding">
-      <h2>
-        {finding.title} <span class="quiet">{finding.rule}, {finding.confidence} confidence</span>
-      </h2>
+    <article class="finding" id={`rule-${finding.rule}`}>
+      <h2>{finding.title}</h2>
+      {finding.gain !== null && (
+        <p class="gain">
+          <strong>up to {duration(finding.gain_per_step ?? finding.gain)}{finding.gain_per_step !== null && " per step"}</strong>
+          {finding.gain_percent !== null && <span> {percent(finding.gain_percent)}</span>}
+          {finding.gain_per_step !== null && <span class="quiet"> {duration(finding.gain)} in all</span>}
+        </p>
+      )}
       <p><Words text={finding.message} /></p>
       <p>
         <strong>Fix:</strong> <Words text={finding.fix} />
       </p>
-      {finding.gain !== null && (
-        <p>
-          <strong>Gain:</strong> up to {duration(finding.gain)}
-          {finding.gain_percent !== null && ` (${percent(finding.gain_percent)})`}
-        </p>
-      )}
-      {finding.source !== null && <p><code>{finding.source}</code></p>}
-      {short && evidence.rows[0] !== undefined && (at >= 0 || span >= 0) && <p><a href={to("timeline", targetOf(finding, 0, at, span))} aria-label={`Show in the timeline: ${finding.title}`}>Show in the timeline</a></p>}
+      {codeOf(finding.fix).map((code) => <CopyCode key={code} code={code} />)}
+      <p class="links">
+        {finding.source !== null && <SourceLink place={finding.source} to={to} />}
+        {short && evidence.rows[0] !== undefined && (at >= 0 || span >= 0) && <a href={to("timeline", targetOf(finding, 0, at, span))} aria-label={`Show in the timeline: ${finding.title}`}>Show in the timeline</a>}
+        {short && <a href={to("advice", { rule: finding.rule })} aria-label={`Evidence: ${finding.title}`}>Evidence</a>}
+        <span class="quiet">{finding.rule}, {finding.confidence} confidence</span>
+      </p>
       {!short && evidence.rows.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label={`Evidence of ${finding.rule}`}>
           <table>

@@ -1,6 +1,7 @@
 // Parts that add up to a whole: one bar, and a table that is its legend. A device column makes a bar for each device.
 
 import { namedPart } from "../base/colour";
+import { causeTitle } from "../base/meaning";
 import { shown } from "../base/units";
 import type { Cell, TableData } from "../data/api";
 import { Table } from "./table";
@@ -23,7 +24,7 @@ export function ShareTable({ table, names = [] }: Properties) {
   const devices = device < 0 ? [null] : [...new Set(table.rows.map((row) => row[device] ?? null))];
   const bar = (of: Cell) => {
     const rows = table.rows.filter((row) => device < 0 || row[device] === of);
-    const words = rows.map((row) => `${String(row[name])} ${shown(row[amount] ?? null, unit)}`);
+    const words = rows.map((row) => `${causeTitle(String(row[name]))} ${shown(row[amount] ?? null, unit)}`);
     let left = 0;
     return (
       <svg class="share" key={String(of)} viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label={`${devices.length > 1 ? `${String(of)}: ` : ""}${words.join(", ")}`}>

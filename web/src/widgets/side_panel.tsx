@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { read } from "../base/address";
 import { closeDoor, questionOf } from "../base/doors";
+import { causeTitle } from "../base/meaning";
 import { selected } from "../base/ranges";
 import { duration, shown } from "../base/units";
 import type { TableData, ThingData } from "../data/api";
@@ -108,7 +109,7 @@ function Facts({ row, children }: { row: TableData; children: ComponentChildren 
     <dl>
       {told.map(({ column, cell }) => [
         <dt key={`${column.key} title`} title={column.help}>{column.title}</dt>,
-        <dd key={column.key} data-key={column.key} data-value={cell ?? undefined}>{shown(cell, column.unit)}</dd>,
+        <dd key={column.key} data-key={column.key} data-value={cell ?? undefined}>{column.key === "cause" && typeof cell === "string" ? causeTitle(cell) : shown(cell, column.unit)}</dd>,
       ])}
       {children}
     </dl>

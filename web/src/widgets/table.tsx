@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { doorway, openDoor } from "../base/doors";
+import { causeTitle } from "../base/meaning";
 import { moment, shown } from "../base/units";
 import type { Cell, TableData } from "../data/api";
 import { CopyButton } from "./copy_button";
@@ -145,7 +146,7 @@ export function Table(props: Properties) {
               <tr key={number} class={props.onRow === undefined && !doors.get(row) ? "" : "link"} onClick={(event) => clicked(event, row)}>
                 {row.map((cell, place) => {
                   const column = table.columns[place];
-                  const text = typeof cell === "number" && MOMENTS.includes(column?.key ?? "") ? moment(cell) : shown(cell, column?.unit || units.get(row) || "");
+                  const text = typeof cell === "number" && MOMENTS.includes(column?.key ?? "") ? moment(cell) : column?.key === "cause" && typeof cell === "string" ? causeTitle(cell) : shown(cell, column?.unit || units.get(row) || "");
                   const most = largest[place] ?? 0;
                   const share = most > 0 && typeof cell === "number" ? Math.max(0, (cell / most) * 100) : 0;
                   return (

@@ -32,12 +32,94 @@ answers! {
         gain: Option<i64>,
         /// The same in percent.
         gain_percent: Option<f64>,
+        /// The same in nanoseconds of a step, where there are steps.
+        gain_per_step: Option<i64>,
         /// How sure it is.
         confidence: String,
         /// The rows that prove it.
         evidence: TableData,
         /// Times in which devices had nothing to do, of rows that are about those.
         gaps: Vec<GapData>,
+    }
+    /// Where the time goes.
+    VerdictData {
+        /// In a sentence; empty where nothing is known.
+        sentence: String,
+        /// The line it names.
+        source: Option<String>,
+        /// The view that shows more.
+        view: String,
+        /// The number of a typical step; none where the recording has no steps.
+        step: Option<i64>,
+        /// When that step began.
+        begin: i64,
+        /// When it was over.
+        end: i64,
+        /// What the host and each device did in it.
+        bars: Vec<BarData>,
+    }
+    /// What one side did in a step.
+    BarData {
+        /// Whose it is.
+        title: String,
+        /// How long the step took there.
+        time: i64,
+        /// What it did; the parts add up to the time.
+        parts: Vec<BarPart>,
+    }
+    /// One activity of a step.
+    BarPart {
+        /// What programs call it.
+        key: String,
+        /// What people call it.
+        title: String,
+        /// How long.
+        time: i64,
+        /// The same in percent of the step.
+        share: f64,
+        /// Whether a device had nothing to do meanwhile, and this is why.
+        idle: bool,
+    }
+    /// What lies between two traces.
+    WaterfallData {
+        /// What changed, in sentences.
+        words: Vec<String>,
+        /// What the times are; empty where they cannot be compared.
+        measure: String,
+        /// All of it before.
+        before: i64,
+        /// All of it after.
+        after: i64,
+        /// What each activity adds or takes away, largest change first.
+        causes: Vec<CauseData>,
+        /// The steps of the first.
+        steps_before: Vec<DotData>,
+        /// The steps of the second.
+        steps_after: Vec<DotData>,
+    }
+    /// One activity of both.
+    CauseData {
+        /// What programs call it.
+        key: String,
+        /// What people call it.
+        title: String,
+        /// Its time before.
+        before: i64,
+        /// Its time after.
+        after: i64,
+        /// By how much it changed.
+        change: i64,
+        /// Whether a device had nothing to do meanwhile, and this is why.
+        idle: bool,
+    }
+    /// A step.
+    DotData {
+        /// Its number.
+        number: i64,
+        /// How long it took.
+        time: i64,
+        /// Whether it is warm-up, which nothing is judged by.
+        warm_up: bool,
     }
     /// A time in which a device had nothing to do.
     GapData {
