@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -167,6 +168,25 @@ def test_idle_time_is_the_same_by_device_and_by_cause(outputs: Outputs) -> None:
 
 def titled(outputs: Outputs, beginning: str) -> list[str]:
     return [title for title in outputs.report["report"] if title.startswith(beginning)]
+
+
+def test_the_verdict_is_the_same_everywhere(outputs: Outputs) -> None:
+    verdict = outputs.server.api("run/0/verdict")
+    told = outputs.report["verdict"]
+    assert verdict["sentence"] == (told["sentence"] if told else "")
+    assert verdict["source"] == (told["source"] if told else None)
+    for bar in verdict["bars"]:
+        assert sum(part["time"] for part in bar["parts"]) == bar["time"]
+    found = re.match(r"GPUs? idle (\d+) % of ", verdict["sentence"])
+    if found is None or outputs.report["about"] is not None:
+        return
+    # The share is that of the table of steps, without warm-up.
+    rows = outputs.page("steps", "devices")
+    steps = [row["step"] for row in outputs.page("steps", "host")]
+    steady = steps[len(steps) - max(1, outputs.json("advise")["steps"]) :]
+    rows = [row for row in rows if row["step"] in steady]
+    share = sum(row["idle"] for row in rows) * 100 / sum(row["time"] for row in rows)
+    assert int(found[1]) == pytest.approx(share, abs=0.51)
 
 
 def test_there_is_one_peak_of_memory(outputs: Outputs) -> None:

@@ -122,7 +122,7 @@ try {
   await page.mouse.up();
   await page.keyboard.up("Shift");
   await page.waitForSelector("section[aria-label='Selected range'] table");
-  await page.click("text=Operators >> nth=1");
+  await page.click("section[aria-label='Selected range'] button:text-is('Operators')");
   await page.waitForFunction(() => location.hash.includes("table=operators"));
   await page.waitForSelector("section[aria-label='Selected range'] table [data-key=self_cpu_time_total]");
   seen.range = await place();
