@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -263,3 +264,64 @@ def test_the_wheel_scrolls_the_page_where_the_timeline_ends(server: ViewServer) 
     assert told[3] > 0
     assert told[4] == 0
     assert told[8] > 0
+
+
+def test_no_lane_is_empty_above_what_crosses_a_short_call(server: ViewServer) -> None:
+    """An annotation begins within the call that opened it and outlives that call by far."""
+    for name, number in itertools.product(("forward", "backward"), range(3)):
+        hit = server.api(f"run/0/search?text={name}&number={number}")["hit"]
+        if hit["name"] != name:
+            continue
+        middle = (hit["begin"] + hit["end"]) // 2
+        above = [
+            caller["depth"]
+            for caller in server.api(f"run/0/span/{hit['span']}")["stack"]
+            if caller["begin"] <= middle < caller["end"]
+        ]
+        assert above == list(range(hit["depth"]))
+
+
+#: Around which points an arrow is drawn.
+ARROW = """((points) => { const canvas = document.querySelector(".stage canvas");
+  const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const drawn = (x, y) => {
+    const at = (y * width + x) * 4;
+    return Math.abs(data[at] - 0xc2) + Math.abs(data[at + 1] - 0x41) + Math.abs(data[at + 2] - 0x0c) < 30;
+  };
+  const near = [-3, -2, -1, 0, 1, 2, 3];
+  return points.map(([x, y]) => near.some((right) => near.some((down) => drawn(x + right, y + down))));
+})"""
+
+
+def test_an_arrow_leaves_the_launch_and_arrives_at_the_kernel(write_trace: Callable[..., Path]) -> None:
+    launch = {"correlation": 1, "External id": 1}
+    kernel = {**launch, "device": 0, "stream": 7}
+    events = [
+        complete("train.py(1): train", 0, 1000, cat="python_function"),
+        complete("aten::mm", 100, 500, args={"External id": 1}),
+        complete("cudaLaunchKernel", 400, 20, cat="cuda_runtime", args=launch),
+        complete("gemm", 700, 200, cat="kernel", pid=0, tid=7, args=kernel),
+    ]
+    with ViewServer(write_trace(events)) as server:
+        spans = {
+            name: server.api(f"run/0/search?text={name}&number=0")["hit"]
+            for name in ("aten::mm", "cudaLaunchKernel", "gemm")
+        }
+        info = server.api("run/0/timeline")
+        around = f"?from=0&to=1000000&span={spans['aten::mm']['span']}&top=0"
+        (box,) = walk(server.address, ("show", "timeline", around), ("drawn",), ("box", ".stage canvas"))[2:]
+
+        def point(name: str) -> list[float]:
+            hit = spans[name]
+            y = RULER + rows_of(info)[hit["track"]] + (hit["depth"] + 0.5) * ROW
+            return [round(hit["begin"] / 1e6 * box["width"]), round(y)]
+
+        told = walk(
+            server.address,
+            ("show", "timeline", around),
+            ("drawn",),
+            ("evaluate", SETTLED),
+            ("evaluate", f"{ARROW}({[point(name) for name in spans]})"),
+        )
+        # The operator is marked all around: an arrow from its beginning would lie inside of that.
+        assert told[3] == [False, True, True]

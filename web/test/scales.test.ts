@@ -8,7 +8,8 @@ import { csv } from "../src/base/csv";
 import { flameLayout } from "../src/base/flame_layout";
 import type { TimelineInfo, TrackInfo } from "../src/data/api";
 import { Tiles } from "../src/data/tiles";
-import { arrange, HEAD, lineAt, RULER, seenLines } from "../src/widgets/timeline_layout";
+import { arrange, HEAD, lineAt, ROW, rowOf, RULER, seenLines } from "../src/widgets/timeline_layout";
+import { arrowEnds, strokeOf } from "../src/widgets/timeline_marks";
 
 const track = (id: number, process: string, depth: number, kind = "spans"): TrackInfo => ({ id, kind, process, name: `track ${id}`, device: false, depth, spans: 1, unit: "", least: 0, most: 0 });
 const TRACKS = [track(1, "a", 3), track(2, "a", 1), track(3, "b", 2, "counter")];
@@ -59,6 +60,33 @@ test("every height that is seen belongs to the line that is drawn there", () => 
     if (middle < y + line.height) assert.equal(lineAt(layout, scroll, height, middle)?.line, line);
   }
   assert.equal(lineAt(layout, scroll, height, RULER - 1), null);
+});
+
+test("a row is where its lane is drawn, in sight or not", () => {
+  const open = arrange(TRACKS, NOTHING);
+  const [first] = seenLines(open, 0, 400).filter(({ line }) => line.track?.id === 1);
+  assert.equal(rowOf(open, 0, { track: 1, depth: 2 }), (first?.y ?? 0) + HEAD + 2 * ROW);
+  assert.equal(rowOf(open, 500, { track: 1, depth: 2 }), (first?.y ?? 0) + HEAD + 2 * ROW - 500);
+  const folded = arrange(TRACKS, { ...NOTHING, folded: new Set([1]) });
+  assert.equal(rowOf(folded, 0, { track: 1, depth: 2 }), rowOf(folded, 0, { track: 1, depth: 0 }));
+  const closed = arrange(TRACKS, { ...NOTHING, closed: new Set(["b"]) });
+  assert.equal(rowOf(closed, 0, { track: 3, depth: 0 }), RULER + (closed.lines.find((line) => line.group === "b")?.top ?? 0));
+  assert.equal(rowOf(arrange(TRACKS, { ...NOTHING, pinned: [2] }), 500, { track: 2, depth: 0 }), RULER + HEAD);
+  assert.equal(rowOf(open, 0, { track: 9, depth: 0 }), null);
+});
+
+test("an arrow leaves one span and arrives at the other, above or below what is seen", () => {
+  const layout = arrange(TRACKS, NOTHING);
+  const arrow = { from: { track: 1, depth: 1, begin: 100, end: 120 }, to: { track: 2, depth: 0, begin: 150, end: 190 } };
+  const ends = arrowEnds(layout, 0, arrow, (time) => time * 2);
+  assert.deepEqual(ends, { left: 200, top: (rowOf(layout, 0, arrow.from) ?? 0) + ROW / 2, right: 300, bottom: (rowOf(layout, 0, arrow.to) ?? 0) + ROW / 2 });
+  const above = arrowEnds(layout, 1000, arrow, (time) => time * 2);
+  assert.ok((above?.top ?? 0) < 0 && (above?.bottom ?? 0) < 0);
+  assert.ok(Math.abs(arrowEnds(layout, 0, arrow, () => 1e12)?.left ?? 0) < 1e5);
+});
+
+test("many arrows are thinner than few", () => {
+  assert.ok(strokeOf(50).width < strokeOf(8).width && strokeOf(8).width < strokeOf(1).width);
 });
 
 test("tiles cover the axis: a pixel is never finer than its column, and the coarsest level holds all", () => {

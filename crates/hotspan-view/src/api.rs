@@ -268,6 +268,19 @@ answers! {
         begin: i64,
         /// Its end.
         end: i64,
+        /// The call that launched it, where an arrow leaves from.
+        launch: Option<Place>,
+    }
+    /// Where a span is drawn.
+    Place {
+        /// Its track.
+        track: u32,
+        /// Its lane.
+        depth: u32,
+        /// Its beginning.
+        begin: i64,
+        /// Its end.
+        end: i64,
     }
     /// Spans whose name has a text in it.
     Found {

@@ -2,7 +2,7 @@
 
 use hotspan_store::{ArgValue, SpanId, TrackId, digits};
 
-use crate::api::{ArgData, Caller, Link, SpanDetails};
+use crate::api::{ArgData, Caller, Link, Place, SpanDetails};
 use crate::opened::Opened;
 use crate::timeline::track_names;
 
@@ -134,7 +134,11 @@ fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
         let (track, from, to) = (spans.track(span), spans.time(span), spans.end(span));
         let inside = |call: SpanId| spans.track(call) == track && (from..=to).contains(&spans.time(call));
         let device = spans.ids().filter(|&other| launches.call(other).is_some_and(inside));
-        found.extend(device.take(MOST_LINKS).map(|other| link(opened, "launched", other)));
+        found.extend(device.take(MOST_LINKS).map(|other| {
+            // The arrow leaves where the work was launched, not where the operator around that began.
+            let launch = launches.call(other).map(|call| place(opened, call));
+            Link { launch, ..link(opened, "launched", other) }
+        }));
     }
     for end in opened.flows().of_span(model, opened.timeline(), span) {
         if found.iter().any(|known| known.span == end.span.0) || found.len() >= MOST_LINKS * 2 {
@@ -162,6 +166,17 @@ fn link(opened: &Opened, relation: &str, other: SpanId) -> Link {
         depth: timeline_depth(opened, other),
         begin: spans.time(other).0,
         end: spans.end(other).0,
+        launch: None,
+    }
+}
+
+fn place(opened: &Opened, span: SpanId) -> Place {
+    let spans = opened.model.spans();
+    Place {
+        track: spans.track(span).0,
+        depth: timeline_depth(opened, span),
+        begin: spans.time(span).0,
+        end: spans.end(span).0,
     }
 }
 

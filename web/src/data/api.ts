@@ -151,6 +151,14 @@ export interface Link {
   depth: number;
   begin: number;
   end: number;
+  launch: Place | null;
+}
+
+export interface Place {
+  track: number;
+  depth: number;
+  begin: number;
+  end: number;
 }
 
 export interface Found {

@@ -54,11 +54,11 @@ const list = (text: string | undefined): string[] => (text === undefined || text
 const toggled = <T,>(all: readonly T[], one: T): T[] => (all.includes(one) ? all.filter((known) => known !== one) : [...all, one]);
 const markOf = (details: SpanDetails): Mark => ({ track: details.track_id, depth: details.depth, begin: details.begin, end: details.begin + details.duration });
 
-/** From a call to what it launched, from forward to backward, whichever of the two was chosen. */
+/** From a call to what it launched, from forward to backward, whichever of the two was chosen. What an operator launched comes from the call in it. */
 function arrowsOf(details: SpanDetails): Arrow[] {
   const own = markOf(details);
   const comes = ["launched by", "forward", "arrow from"];
-  return details.linked.map((link) => (comes.includes(link.relation) ? { from: link, to: own } : { from: own, to: link }));
+  return details.linked.map((link) => (comes.includes(link.relation) ? { from: link, to: own } : { from: link.launch ?? own, to: link }));
 }
 
 function useArrangement(props: ViewProperties, info: TimelineInfo): Arrangement {

@@ -21,6 +21,8 @@ export interface Line {
   lanes: number;
   folded: boolean;
   pinned: boolean;
+  /** The tracks of a group, at its title. */
+  members: readonly number[];
 }
 
 export interface Layout {
@@ -47,7 +49,7 @@ function line(track: TrackInfo, top: number, arrangement: Arrangement, pinned: b
   const folded = arrangement.folded.has(track.id);
   const lanes = folded ? Math.min(1, track.depth) : track.depth;
   const body = track.kind === "counter" ? (folded ? FOLDED_COUNTER : COUNTER) : lanes * ROW;
-  return { track, group: track.process, top, height: HEAD + body + GAP, lanes, folded, pinned };
+  return { track, group: track.process, top, height: HEAD + body + GAP, lanes, folded, pinned, members: [] };
 }
 
 export function arrange(tracks: readonly TrackInfo[], arrangement: Arrangement): Layout {
@@ -70,7 +72,7 @@ export function arrange(tracks: readonly TrackInfo[], arrangement: Arrangement):
   top = 0;
   for (const [group, members] of groups) {
     const closed = arrangement.closed.has(group);
-    lines.push({ track: null, group, top, height: HEAD + 2, lanes: 0, folded: closed, pinned: false });
+    lines.push({ track: null, group, top, height: HEAD + 2, lanes: 0, folded: closed, pinned: false, members: members.map((track) => track.id) });
     top += HEAD + 2;
     if (closed) continue;
     for (const track of members) {
@@ -105,4 +107,13 @@ export function seenLines(layout: Layout, scroll: number, height: number): Shown
 export function lineAt(layout: Layout, scroll: number, height: number, y: number): Shown | null {
   const hit = ({ line: known, y: top }: Shown) => y >= top && y < top + known.height;
   return y < RULER ? null : (seenLines(layout, scroll, height).findLast(hit) ?? null);
+}
+
+/** Where a lane of a track is on the screen, in sight or not; a folded track has all in its first lane, a closed group in its title. */
+export function rowOf(layout: Layout, scroll: number, row: { track: number; depth: number }): number | null {
+  const pinned = layout.pinned.find((known) => known.track?.id === row.track);
+  const found = pinned ?? layout.lines.find((known) => known.track?.id === row.track) ?? layout.lines.find((known) => known.folded && known.members.includes(row.track));
+  if (found === undefined) return null;
+  const top = found.pinned ? RULER + found.top : RULER + layout.pinnedHeight + found.top - scroll;
+  return found.track === null ? top : top + HEAD + Math.min(row.depth, Math.max(0, found.lanes - 1)) * ROW;
 }

@@ -3,7 +3,7 @@
 import { moment, shown as withUnit } from "../base/units";
 import { fitted } from "./canvas";
 import type { Arrow, Mark, Range, Scene } from "./timeline_canvas";
-import { HEAD, ROW, RULER, seenLines } from "./timeline_layout";
+import { HEAD, ROW, rowOf, RULER, seenLines, type Layout } from "./timeline_layout";
 
 /** The name of a rectangle that is wide enough. */
 export interface Label {
@@ -55,9 +55,7 @@ export function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width
     context.textAlign = "left";
   }
   if (scene.mark !== null) drawMark(context, scene, scene.mark, x, height, width);
-  context.strokeStyle = context.fillStyle = ARROW;
-  context.lineWidth = 1.5;
-  for (const arrow of scene.arrows) drawArrow(context, scene, arrow, x, height);
+  drawArrows(context, scene, x, width);
   context.restore();
   drawRuler(context, scene, x, width, [text, quiet, back]);
   if (scene.selected !== null) {
@@ -85,35 +83,66 @@ function drawRuler(context: CanvasRenderingContext2D, scene: Scene, x: (time: nu
   }
 }
 
-/** The height of a mark's row; a folded track shows all in its first. Nothing when its track is not in sight. */
-function heightOf(scene: Scene, mark: Mark, height: number): number | null {
-  const shown = seenLines(scene.layout, scene.scroll, height).findLast(({ line }) => line.track?.id === mark.track);
-  if (shown === undefined) return null;
-  return shown.y + HEAD + Math.min(mark.depth, Math.max(0, shown.line.lanes - 1)) * ROW;
-}
-
 function drawMark(context: CanvasRenderingContext2D, scene: Scene, mark: Mark, x: (time: number) => number, height: number, width: number): void {
-  const y = heightOf(scene, mark, height);
-  if (y === null) return;
+  const y = rowOf(scene.layout, scene.scroll, mark);
+  if (y === null || y > height || y + ROW < RULER) return;
   const [left, right] = [Math.max(-2, x(mark.begin)), Math.min(width + 2, x(mark.end))];
   context.strokeStyle = CHOSEN;
   context.lineWidth = 2;
   context.strokeRect(left, y, Math.max(2, right - left), ROW - 1);
 }
 
-/** From the beginning of one span to the beginning of another; where one is out of sight, to the edge. */
-function drawArrow(context: CanvasRenderingContext2D, scene: Scene, arrow: Arrow, x: (time: number) => number, height: number): void {
-  const [from, to] = [heightOf(scene, arrow.from, height), heightOf(scene, arrow.to, height)];
-  if (from === null && to === null) return;
-  const [top, bottom] = [(from ?? height) + ROW / 2, (to ?? height) + ROW / 2];
-  const [left, right] = [x(arrow.from.begin), x(arrow.to.begin)];
+/** Many arrows are thin and pale, so that what is below them is seen. */
+export function strokeOf(arrows: number): { width: number; alpha: number } {
+  if (arrows <= 4) return { width: 1.5, alpha: 1 };
+  return arrows <= 12 ? { width: 1, alpha: 0.8 } : { width: 0.6, alpha: 0.55 };
+}
+
+/** Further out than this nothing is seen of a curve, and a browser may draw it wrongly. */
+const FAR = 20_000;
+
+export interface Ends {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/** Where an arrow leaves and arrives: the beginnings of both spans, in the middle of their rows, in sight or not. */
+export function arrowEnds(layout: Layout, scroll: number, arrow: Arrow, x: (time: number) => number): Ends | null {
+  const [from, to] = [rowOf(layout, scroll, arrow.from), rowOf(layout, scroll, arrow.to)];
+  if (from === null || to === null) return null;
+  const across = (time: number) => Math.max(-FAR, Math.min(FAR, x(time)));
+  return { left: across(arrow.from.begin), top: from + ROW / 2, right: across(arrow.to.begin), bottom: to + ROW / 2 };
+}
+
+function drawArrows(context: CanvasRenderingContext2D, scene: Scene, x: (time: number) => number, width: number): void {
+  const stroke = strokeOf(scene.arrows.length);
+  const drawn = new Set<string>();
+  context.strokeStyle = context.fillStyle = ARROW;
+  context.lineWidth = stroke.width;
+  context.globalAlpha = stroke.alpha;
+  for (const arrow of scene.arrows) {
+    const ends = arrowEnds(scene.layout, scene.scroll, arrow, x);
+    if (ends === null || Math.max(ends.left, ends.right) < 0 || Math.min(ends.left, ends.right) > width) continue;
+    // One of several that would lie over each other.
+    const key = [ends.left, ends.top, ends.right, ends.bottom].map(Math.round).join(" ");
+    if (!drawn.has(key)) drawArrow(context, ends);
+    drawn.add(key);
+  }
+  context.globalAlpha = 1;
+}
+
+function drawArrow(context: CanvasRenderingContext2D, { left, top, right, bottom }: Ends): void {
+  context.beginPath();
+  context.arc(left, top, 2, 0, 2 * Math.PI);
+  context.fill();
   context.beginPath();
   context.moveTo(left, top);
   // Between spans of one row it swings out, so that their names stay readable.
   const swing = top === bottom ? ROW * 1.5 : 0;
   context.bezierCurveTo((left + right) / 2, top + swing, (left + right) / 2, bottom + swing, right - 5, bottom);
   context.stroke();
-  if (to === null) return;
   context.beginPath();
   context.moveTo(right, bottom);
   context.lineTo(right - 6, bottom - 3);

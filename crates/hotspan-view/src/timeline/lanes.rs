@@ -57,6 +57,12 @@ impl Lane {
         self.pyramid.draw((&self.begin, &self.end), range, shift, show);
     }
 
+    /// Whether nothing is there from `begin` to `end`; what has no length takes a place all the same.
+    fn is_free(&self, begin: i64, end: i64) -> bool {
+        let first = self.end.partition_point(|&known| known <= begin);
+        self.begin.get(first).is_none_or(|&known| known >= end && known > begin)
+    }
+
     fn push(&mut self, piece: &Piece) {
         self.begin.push(piece.begin);
         self.end.push(piece.end);
@@ -75,35 +81,134 @@ pub(crate) struct Lanes {
     pub(super) hidden: u64,
 }
 
+/// A piece lies above the shorter ones that it crosses when it is this many times as long.
+const LONGER: i64 = 2;
+
+/// Which pieces are crossed by one that begins within them, ends after them and is much longer: as an annotation that a short call
+/// opened. What lies within such a piece goes with it.
+fn crossed(pieces: &[Piece]) -> Vec<bool> {
+    let mut crossed = vec![false; pieces.len()];
+    let mut open: Vec<usize> = Vec::new();
+    for (row, piece) in pieces.iter().enumerate() {
+        while open.last().is_some_and(|&other| pieces[other].end <= piece.begin) {
+            open.pop();
+        }
+        let length = |piece: &Piece| piece.end.saturating_sub(piece.begin);
+        for &other in open.iter().rev().take_while(|&&other| pieces[other].end < piece.end) {
+            let is_shorter = length(&pieces[other]).saturating_mul(LONGER) <= length(piece);
+            let overlaps = pieces[other].end > piece.begin && pieces[other].begin < piece.begin;
+            crossed[other] |= overlaps && is_shorter;
+        }
+        // So many at once are no calls of a thread, and to compare all of them would take long.
+        if open.len() < DEEPEST {
+            open.push(row);
+        }
+    }
+    let mut until = i64::MIN;
+    for (row, piece) in pieces.iter().enumerate() {
+        if crossed[row] {
+            until = until.max(piece.end);
+        } else if piece.begin < until && piece.end <= until {
+            crossed[row] = true;
+        }
+    }
+    crossed
+}
+
+/// Lanes while pieces are put into them in order of time: when each is free again.
+#[derive(Default)]
+struct Ends(Vec<i64>);
+
+impl Ends {
+    /// The lane below all that enclose a piece; those that are free again at the end are forgotten.
+    fn below(&mut self, piece: &Piece) -> usize {
+        while self.0.last().is_some_and(|&end| end <= piece.begin) {
+            self.0.pop();
+        }
+        let encloses = |&end: &i64| end > piece.begin && end >= piece.end;
+        self.0.iter().rposition(encloses).map_or(0, |lane| lane + 1)
+    }
+
+    fn is_free(&self, lane: usize, time: i64) -> bool {
+        self.0.get(lane).is_none_or(|&end| end <= time)
+    }
+
+    fn take(&mut self, lane: usize, end: i64) {
+        if self.0.len() <= lane {
+            self.0.resize(lane + 1, i64::MIN);
+        }
+        self.0[lane] = end;
+    }
+}
+
 impl Lanes {
     /// Of pieces in order of their beginnings, outer ones first.
     ///
     /// A piece lies below all that enclose it. Those that merely overlap it (kernels on one stream) do not push it further down
-    /// than the first free lane.
+    /// than the first free lane. Short ones that a long one crosses lie below it, so that no lane stays empty above the long one.
     pub(super) fn of(pieces: &[Piece]) -> Self {
+        let crossed = crossed(pieces);
         let mut result = Self::default();
-        let mut ends: Vec<i64> = Vec::new();
-        for piece in pieces {
-            while ends.last().is_some_and(|&end| end <= piece.begin) {
-                ends.pop();
-            }
-            let encloses = |&end: &i64| end > piece.begin && end >= piece.end;
-            let least = ends.iter().rposition(encloses).map_or(0, |lane| lane + 1);
-            let free = ends[least..].iter().position(|&end| end <= piece.begin);
-            let depth = free.map_or(ends.len(), |lane| least + lane);
-            if depth >= DEEPEST {
-                result.pieces += 1;
-                result.hidden += 1;
+        let mut ends = Ends::default();
+        let mut below: Vec<(usize, usize)> = Vec::new();
+        for (row, piece) in pieces.iter().enumerate() {
+            let least = ends.below(piece);
+            if crossed[row] {
+                below.push((row, least));
                 continue;
             }
-            match ends.get_mut(depth) {
-                Some(end) => *end = piece.end,
-                None => ends.push(piece.end),
+            let lane = (least..).find(|&lane| ends.is_free(lane, piece.begin)).unwrap_or(least);
+            if result.place(lane, piece) {
+                ends.take(lane, piece.end);
             }
-            result.add(depth, piece);
         }
+        result.add_crossed(pieces, &below);
         result.finish();
         result
+    }
+
+    /// Adds pieces that others cross, each with the lane below what encloses it: where neither those others nor they themselves are.
+    fn add_crossed(&mut self, pieces: &[Piece], below: &[(usize, usize)]) {
+        let mut ends = Ends::default();
+        let mut added: Vec<Vec<Piece>> = Vec::new();
+        for &(row, least) in below {
+            let piece = &pieces[row];
+            let least = least.max(ends.below(piece));
+            let is_free = |&lane: &usize| {
+                ends.is_free(lane, piece.begin)
+                    && self.lanes.get(lane).is_none_or(|known| known.is_free(piece.begin, piece.end))
+            };
+            let lane = (least..).find(is_free).unwrap_or(least);
+            if lane >= DEEPEST {
+                self.pieces += 1;
+                self.hidden += 1;
+                continue;
+            }
+            ends.take(lane, piece.end);
+            if added.len() <= lane {
+                added.resize_with(lane + 1, Vec::new);
+            }
+            added[lane].push(*piece);
+        }
+        for (lane, pieces) in added.iter().enumerate().filter(|(_, pieces)| !pieces.is_empty()) {
+            let known = self.lanes.get_mut(lane).map(std::mem::take).unwrap_or_default();
+            let mut all: Vec<Piece> = (0..known.begin.len()).map(|row| known.piece(row)).collect();
+            self.pieces -= all.len() as u64;
+            all.extend(pieces);
+            all.sort_by_key(|piece| (piece.begin, piece.end));
+            all.iter().for_each(|piece| self.add(lane, piece));
+        }
+    }
+
+    /// Adds a piece, or counts it where it would lie too deep; says whether it was added.
+    fn place(&mut self, lane: usize, piece: &Piece) -> bool {
+        if lane >= DEEPEST {
+            self.pieces += 1;
+            self.hidden += 1;
+            return false;
+        }
+        self.add(lane, piece);
+        true
     }
 
     pub(super) fn add(&mut self, depth: usize, piece: &Piece) {
@@ -137,6 +242,47 @@ mod tests {
     fn what_is_enclosed_lies_below() {
         let lanes = depths(&[(0, 100), (10, 50), (20, 30), (60, 90), (100, 110)]);
         assert_eq!(lanes, [vec![(0, 100), (100, 110)], vec![(10, 50), (60, 90)], vec![(20, 30)]]);
+    }
+
+    #[test]
+    fn what_a_long_one_crosses_lies_below_it() {
+        // A step, in which a call that calls another opens an annotation; a call within that; a call that closes it.
+        let step = (0, 1000);
+        let lanes = depths(&[step, (10, 30), (12, 28), (13, 15), (20, 900), (40, 700), (880, 910)]);
+        assert_eq!(
+            lanes,
+            [
+                vec![step],
+                vec![(20, 900)],
+                vec![(10, 30), (40, 700), (880, 910)],
+                vec![(12, 28)],
+                vec![(13, 15)]
+            ]
+        );
+    }
+
+    #[test]
+    fn whatever_crosses_all_are_seen_and_none_over_another() {
+        let mut state = 7_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % below) as i64
+        };
+        for _ in 0..300 {
+            let mut pieces: Vec<(i64, i64)> = (0..60)
+                .map(|_| {
+                    let begin = next(200);
+                    (begin, begin + next(1 << (1 + begin % 7)))
+                })
+                .collect();
+            pieces.sort_by_key(|&(begin, end)| (begin, std::cmp::Reverse(end)));
+            let lanes = depths(&pieces);
+            assert!(lanes.iter().all(|lane| !lane.is_empty()), "{lanes:?}");
+            assert!(lanes.iter().all(|lane| lane.windows(2).all(|pair| pair[0].1 <= pair[1].0)), "{lanes:?}");
+            let mut drawn = lanes.concat();
+            drawn.sort_by_key(|&(begin, end)| (begin, std::cmp::Reverse(end)));
+            assert_eq!(drawn, pieces);
+        }
     }
 
     #[test]
