@@ -34,9 +34,10 @@ pub(crate) fn everything(trace: Trace, choice: u8) {
             }
         }
         3 => {
-            for options in
-                [TreeOptions::default(), TreeOptions { lines: true, threads: true, busy_only: true }]
-            {
+            for options in [
+                TreeOptions::default(),
+                TreeOptions { lines: true, threads: true, busy_only: true, merge_steps: true },
+            ] {
                 let tree = call_tree(&model, &options);
                 let _ = tree.report(&ShowOptions::default());
                 for function in tree.functions().iter().take(4) {

@@ -3,10 +3,11 @@
 //! Samples say it best and are taken where there are some. Without them the spans of the host do: Python functions, operators
 //! and annotations, nested as they ran, below the recorded call stack of an operator where it has one.
 //!
-//! `show` prints a tree, `sandwich` turns it around one function, `compare` lays two over each other; `time_order` adds nothing up.
+//! `show` prints a tree, `shape` leaves calls out or turns it upside down, `sandwich` turns it around one function, `compare` lays two over each other; `time_order` adds nothing up.
 
 mod compare;
 mod sandwich;
+mod shape;
 mod show;
 mod time_order;
 
@@ -18,6 +19,7 @@ use crate::model::events::Role;
 
 pub use compare::{ComparedNode, compare_trees};
 pub use sandwich::{FunctionTime, Sandwich};
+pub use shape::{Origin, Shape};
 pub use show::ShowOptions;
 pub use time_order::{TimedCall, TimedThread, time_order, timed_threads};
 
@@ -71,6 +73,8 @@ pub struct TreeOptions {
     pub threads: bool,
     /// Leave out samples of threads that waited.
     pub busy_only: bool,
+    /// Add up the calls of all steps: `ProfilerStep#7` is not told from `ProfilerStep#8`.
+    pub merge_steps: bool,
 }
 
 /// The tree. Parents come before their children.
@@ -208,6 +212,8 @@ impl TreeBuilder {
                 entries.rev().fold(thread, |outer, entry| Some(self.node(outer, python_callee(entry))))
             });
             let name = model.span_name(span);
+            let is_step = options.merge_steps && name.starts_with("ProfilerStep#");
+            let name = if is_step { "ProfilerStep*" } else { name };
             let callee = match events.role(span) {
                 Role::Python => python_callee(name),
                 _ => Callee { name: name.to_owned(), file: String::new(), line: 0, kind: FrameKind::Builtin },

@@ -4,7 +4,7 @@
 //! beyond the stretch. Sums without times (calls and lines added up) cannot be cut and are left out.
 
 use crate::events::Spans;
-use crate::ids::SpanId;
+use crate::ids::{SpanId, TrackId};
 use crate::profile::{CallStats, LineStats, Samples};
 use crate::table::Frozen;
 use crate::trace::Trace;
@@ -59,6 +59,25 @@ impl Trace {
         part.profile.lines = LineStats::default();
         part
     }
+
+    /// What happened on some tracks: the spans and marks of those that `events` wants, the samples of those that `samples` wants.
+    #[must_use]
+    pub fn of_tracks(&self, events: impl Fn(TrackId) -> bool, samples: impl Fn(TrackId) -> bool) -> Self {
+        fn rows(tracks: &[u32], wanted: impl Fn(TrackId) -> bool) -> Vec<usize> {
+            let rows = tracks.iter().enumerate();
+            rows.filter(|&(_, &track)| wanted(TrackId(track))).map(|(row, _)| row).collect()
+        }
+        let mut part = self.clone();
+        part.spans = self.spans.gather(&rows(&self.spans.track, &events));
+        part.instants = self.instants.gather(&rows(&self.instants.track, &events));
+        part.counters = self.counters.gather(&rows(&self.counters.track, &events));
+        part.flows = self.flows.gather(&rows(&self.flows.track, &events));
+        let all = &self.profile.samples;
+        part.profile.samples = all.gather(&rows(&all.track, samples));
+        part.profile.calls = CallStats::default();
+        part.profile.lines = LineStats::default();
+        part
+    }
 }
 
 #[cfg(test)]
@@ -85,6 +104,8 @@ mod tests {
             .map(|span| (part.span_name(span), spans.time(span).0, spans.duration(span).0))
             .collect();
         assert_eq!(rows, [("over", 10, 20), ("inside", 20, 5)]);
+        let none = part.of_tracks(|_| false, |_| true);
+        assert_eq!((none.spans().len(), part.of_tracks(|_| true, |_| true).spans().len()), (0, 2));
         let kept = whole.spans_between(Timestamp(10), Timestamp(30));
         let names: Vec<_> = kept.iter().map(|&span| whole.span_name(span)).collect();
         assert_eq!(names, ["over", "inside"]);

@@ -65,7 +65,7 @@ impl CallTree {
     }
 
     /// The nodes around a node, innermost first.
-    fn around(&self, index: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn around(&self, index: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.nodes[index].parent, |&outer| self.nodes[outer].parent)
     }
 

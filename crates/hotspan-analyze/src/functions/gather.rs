@@ -106,7 +106,7 @@ impl Sums {
 }
 
 /// `torch/nn/functional.py(1766): relu` has a file and a line; `<built-in function len>` and `nn.Module: Linear_0` have none.
-fn parse(name: &str) -> FunctionName {
+pub(super) fn parse(name: &str) -> FunctionName {
     let location = name.split_once("): ").and_then(|(location, function)| {
         let (file, line) = location.rsplit_once('(')?;
         Some(FunctionName { file: file.to_owned(), line: line.parse().ok()?, name: function.to_owned() })

@@ -6,7 +6,7 @@ mod gather;
 mod order;
 
 use hashbrown::HashMap;
-use hotspan_store::{Duration, SpanId, Trace};
+use hotspan_store::{Category, Duration, SpanId, Trace};
 
 pub use order::Restriction;
 
@@ -88,6 +88,13 @@ impl Functions {
     #[must_use]
     pub fn spans_of(trace: &Trace, function: &FunctionName) -> Vec<SpanId> {
         gather::spans_of(trace, function)
+    }
+
+    /// The function that a span is a call of, where the functions of the trace were read from spans.
+    #[must_use]
+    pub fn of_span(trace: &Trace, span: SpanId) -> Option<FunctionName> {
+        let is_call = trace.span_category(span) == Category::PythonFunction;
+        (is_call && trace.profile().calls.is_empty()).then(|| gather::parse(trace.span_name(span)))
     }
 
     /// The functions, in order.

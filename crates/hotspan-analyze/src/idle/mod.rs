@@ -19,8 +19,9 @@ use crate::model::columns::Texts;
 use crate::model::device_work::DeviceId;
 use crate::model::events::Role;
 use crate::model::source::{file_and_line, is_users};
+use crate::report::door::Door;
 
-pub(crate) use report::{CULPRIT, GAP, culprit_door, gap_door, named};
+pub(crate) use report::{CULPRIT, GAP, culprit_door, gap_door};
 pub use report::{causes, culprits, gaps};
 
 /// Why a device had nothing to do.
@@ -100,6 +101,14 @@ pub struct Piece {
     pub culprit: Option<SpanId>,
 }
 
+impl Piece {
+    /// The span behind it, where its name tells something: names of work do not tell why it was not begun.
+    #[must_use]
+    pub fn named(&self) -> Option<SpanId> {
+        self.culprit.filter(|_| self.cause != Cause::Dispatch)
+    }
+}
+
 /// A time in which a device did nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
@@ -138,6 +147,12 @@ impl DeviceIdle {
     pub fn total(&self, cause: Cause) -> Duration {
         let pieces = self.pieces.iter().filter(|piece| piece.cause == cause);
         pieces.map(|piece| piece.interval.length()).sum()
+    }
+
+    /// The door to one of its gaps.
+    #[must_use]
+    pub fn door(&self, gap: &Gap) -> Door {
+        gap_door(self, gap)
     }
 
     /// The cause of most of a gap.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
-use hotspan_store::{Duration, SpanId, StringId};
+use hotspan_store::{Duration, StringId};
 
 use crate::idle::{Cause, DeviceIdle, Gap, Piece, call_site, is_user_code};
 use crate::model::Model;
@@ -73,7 +73,7 @@ pub fn culprits(model: &Model) -> Table {
     for device in idle {
         for gap in &device.gaps {
             for piece in &device.pieces[gap.pieces.clone()] {
-                let name = named(piece).map(|span| model.spans().name(span));
+                let name = piece.named().map(|span| model.spans().name(span));
                 let length = piece.interval.length();
                 let row = rows.entry((device.device, piece.cause, name)).or_insert(Row {
                     total: Duration::ZERO,
@@ -132,11 +132,6 @@ pub(crate) fn culprit_door(device: DeviceId, cause: Cause, culprit: Option<&str>
     door.with_any("name", culprit)
 }
 
-/// Names of work tell nothing about why it was not begun.
-pub(crate) fn named(piece: &Piece) -> Option<SpanId> {
-    piece.culprit.filter(|_| piece.cause != Cause::Dispatch)
-}
-
 /// The gaps of all devices, longest first; `limit` 0 gives all.
 #[must_use]
 pub fn gaps(model: &Model, limit: usize) -> Table {
@@ -160,7 +155,7 @@ pub fn gaps(model: &Model, limit: usize) -> Table {
         })
         .help("How much of the gap has that cause.")
         .text("culprit", "Operator or call", |row| {
-            let culprit = row.0.main_piece(row.1).and_then(named).or(row.1.operator);
+            let culprit = row.0.main_piece(row.1).and_then(Piece::named).or(row.1.operator);
             culprit.map(|span| model.span_name(span))
         })
         .help("What the host ran or waited in, or else the operator that launched the work which ended the gap.")

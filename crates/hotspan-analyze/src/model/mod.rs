@@ -40,7 +40,7 @@ pub mod windows;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use hotspan_store::{Duration, SpanId, StackId, Timestamp, Trace};
+use hotspan_store::{Duration, SpanId, StackId, Timestamp, Trace, TrackId};
 
 use crate::averages::{GroupBy, KeyAverages};
 use crate::flops::Flops;
@@ -222,6 +222,12 @@ impl Model {
         let mut part = self.trace.between(from, to);
         part.set_metadata(RANGE_KEY, &format!("[{}, {}]", from.0, to.0));
         Self::new(part)
+    }
+
+    /// What happened on some tracks, as a model of its own: spans of those that `events` wants, samples of those that `samples` wants.
+    #[must_use]
+    pub fn of_tracks(&self, events: impl Fn(TrackId) -> bool, samples: impl Fn(TrackId) -> bool) -> Self {
+        Self::new(self.trace.of_tracks(events, samples))
     }
 }
 

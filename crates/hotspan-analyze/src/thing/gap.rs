@@ -4,7 +4,7 @@ use hotspan_store::SpanId;
 
 use super::calls::Calls;
 use super::{Thing, only, places};
-use crate::idle::{DeviceIdle, Gap, Piece, culprit_door, culprits, gap_door, gaps, named};
+use crate::idle::{DeviceIdle, Gap, Piece, culprit_door, culprits, gap_door, gaps};
 use crate::intervals::Interval;
 use crate::model::Model;
 use crate::report::Table;
@@ -34,7 +34,7 @@ pub(super) fn describe_gap(model: &Model, door: &Door) -> Option<Thing> {
 fn pieces(model: &Model, device: &DeviceIdle, gap: &Gap) -> Option<Table> {
     let pieces = device.pieces.get(gap.pieces.clone())?;
     let shown = &pieces[..pieces.len().min(MOST_PIECES)];
-    let culprit = |piece: &Piece| named(piece).map(|span| model.span_name(span));
+    let culprit = |piece: &Piece| piece.named().map(|span| model.span_name(span));
     let title = if shown.len() < pieces.len() {
         format!("Causes (the first {MOST_PIECES} of {})", pieces.len())
     } else {
@@ -58,7 +58,7 @@ pub(super) fn describe_culprit(model: &Model, door: &Door) -> Option<Thing> {
     let mut title = "";
     for idle in model.idle().iter().filter(|idle| idle.device.to_string() == device) {
         for piece in idle.pieces.iter().filter(|piece| piece.cause.key() == cause) {
-            let culprit = named(piece);
+            let culprit = piece.named();
             if culprit.map(|span| model.span_name(span)) == door.get("name") {
                 title = piece.cause.title();
                 times.push((piece.interval, piece.culprit));

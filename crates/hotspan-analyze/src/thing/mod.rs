@@ -15,17 +15,21 @@ mod operator;
 mod places;
 mod trend;
 
-use hotspan_store::SpanId;
+use hotspan_store::{Category, SpanId};
 
+use crate::averages::DeviceKind;
+use crate::functions::Functions;
 use crate::idle::{CULPRIT, GAP};
 use crate::intervals::Interval;
 use crate::memory_events::ALLOCATION;
 use crate::model::Model;
+use crate::model::events::Role;
 use crate::report::Table;
 use crate::report::door::Door;
-use crate::reports::{
-    functions::FUNCTION, kernels::KERNEL, lines::LINE, modules::MODULE, operators::OPERATOR,
-};
+use crate::reports::functions::{FUNCTION, function_door};
+use crate::reports::kernels::{KERNEL, kernel_door};
+use crate::reports::operators::{OPERATOR, operator_door};
+use crate::reports::{lines::LINE, modules::MODULE};
 use trend::Steps;
 
 pub use calls::{Bucket, Call, Calls};
@@ -111,6 +115,19 @@ const KINDS: &[Kind] = &[
     (CULPRIT, gap::describe_culprit),
     (ALLOCATION, allocation::describe),
 ];
+
+/// The door to all that a span is one call of: its operator, kernel or function.
+#[must_use]
+pub fn door_of(model: &Model, span: SpanId) -> Option<Door> {
+    let name = model.span_name(span);
+    match model.events().role(span) {
+        Role::Operator | Role::Launch => Some(operator_door(name, DeviceKind::Cpu, false)),
+        Role::Annotation => Some(operator_door(name, DeviceKind::Cpu, true)),
+        Role::Device => (model.span_category(span) == Category::Kernel).then(|| kernel_door(name)),
+        Role::Python => Some(function_door(&Functions::of_span(model, span)?)),
+        Role::Ignored | Role::Overhead | Role::DeviceAnnotation => None,
+    }
+}
 
 /// Whether things of this kind are those of the whole trace, whatever stretch of it is looked at.
 #[must_use]

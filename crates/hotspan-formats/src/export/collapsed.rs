@@ -16,7 +16,7 @@ pub struct Collapsed {
 
 /// What `--to collapsed` writes.
 pub const COLLAPSED: Collapsed =
-    Collapsed { options: TreeOptions { lines: true, threads: false, busy_only: false } };
+    Collapsed { options: TreeOptions { lines: true, threads: false, busy_only: false, merge_steps: false } };
 
 /// Each line has a whole stack, so that a deep one makes a file much larger than the trace. Calls further inside are one frame.
 pub(super) const DEEPEST: usize = 2_000;

@@ -20,8 +20,10 @@ pub struct Flamegraph {
 }
 
 /// What `--to flamegraph` writes.
-pub const FLAMEGRAPH: Flamegraph =
-    Flamegraph { options: TreeOptions { lines: false, threads: false, busy_only: false }, title: None };
+pub const FLAMEGRAPH: Flamegraph = Flamegraph {
+    options: TreeOptions { lines: false, threads: false, busy_only: false, merge_steps: false },
+    title: None,
+};
 
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;

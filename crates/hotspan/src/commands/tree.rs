@@ -61,8 +61,12 @@ impl From<Show> for ShowOptions {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), CommandError> {
-    let options =
-        TreeOptions { lines: arguments.lines, threads: arguments.threads, busy_only: arguments.busy };
+    let options = TreeOptions {
+        lines: arguments.lines,
+        threads: arguments.threads,
+        busy_only: arguments.busy,
+        ..TreeOptions::default()
+    };
     let style = Style::of(io::stdout().is_terminal());
     let mut objects = Vec::new();
     let result = files::for_each(&arguments.files, |path, model, position| {

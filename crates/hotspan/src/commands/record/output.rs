@@ -127,6 +127,7 @@ pub(super) fn write(
         // Raw stacks have a frame for the thread.
         threads: arguments.threads && format != Format::Raw,
         busy_only: busy_only(arguments),
+        ..TreeOptions::default()
     };
     let (collapsed, flamegraph);
     let exporter: Option<&dyn Exporter> = match format {
@@ -185,7 +186,12 @@ fn title(arguments: &Arguments) -> String {
 }
 
 fn write_tree(arguments: &Arguments, output: Option<&Path>, model: &Model) -> Result<(), CommandError> {
-    let options = TreeOptions { lines: false, threads: arguments.threads, busy_only: busy_only(arguments) };
+    let options = TreeOptions {
+        lines: false,
+        threads: arguments.threads,
+        busy_only: busy_only(arguments),
+        ..TreeOptions::default()
+    };
     let show: ShowOptions = arguments.show.into();
     let report = call_tree(model, &options).report(&show);
     match output {
