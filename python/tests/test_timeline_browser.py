@@ -127,7 +127,9 @@ def test_the_tables_of_a_range_are_those_of_the_server(
     shown = [(row[0], row[place].replace(" ", "")) for row in told["operators"]]
     assert shown == [(row["name"], str(row["count"])) for row in rows][: len(shown)]
     whole = server.rows(f"run/{run}/table/operators")
-    assert sum(row["count"] for row in rows) < sum(row["count"] for row in whole)
+    # A training may run its first operator after a tenth of its time, and its last one early.
+    some, all_of_them = (sum(row["count"] for row in table) for table in (rows, whole))
+    assert some < all_of_them or (run == 0 and some == all_of_them)
 
 
 def test_pins_and_folds_stay_and_keys_are_told(seen: tuple[int, dict[str, Any]]) -> None:

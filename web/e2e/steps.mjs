@@ -55,6 +55,7 @@ const verbs = {
     await page.keyboard.up("Shift");
     await settled(page);
   },
+  move: (x, y) => page.mouse.move(x, y, { steps: 2 }),
   wheel: async (x, y, down) => {
     await page.mouse.move(x, y);
     await page.mouse.wheel(0, down);

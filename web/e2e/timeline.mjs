@@ -36,9 +36,9 @@ try {
   // Keys, wheel and mouse move and zoom.
   await page.focus(".stage");
   seen.w = await moved(() => page.keyboard.press("w"));
-  seen.up = await moved(() => page.keyboard.press("ArrowUp"));
+  seen.up = await moved(() => page.keyboard.press("w"));
   seen.d = await moved(() => page.keyboard.press("d"));
-  seen.left = await moved(() => page.keyboard.press("ArrowLeft"));
+  seen.left = await moved(() => page.keyboard.press("a"));
   seen.s = await moved(() => page.keyboard.press("s"));
   await page.mouse.move(middle, below);
   await page.keyboard.down("Control");
@@ -128,7 +128,7 @@ try {
   seen.range = await place();
   seen.columns = await page.$$eval("section[aria-label='Selected range'] th button", (all) => all.map((one) => one.dataset.key));
   seen.operators = await page.$$eval("section[aria-label='Selected range'] tbody tr", (rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
-  await page.click("button[aria-label='Let go of the range']");
+  await page.click("button[aria-label='Clear the range']");
   await page.waitForSelector("section[aria-label='Selected range']", { state: "detached" });
 
   // Pins and folds stay.

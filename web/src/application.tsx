@@ -12,6 +12,7 @@ import { Answer } from "./widgets/answer";
 import { Changed } from "./widgets/changed";
 import { HandOver } from "./widgets/hand_over";
 import { Missing } from "./widgets/missing";
+import { Palette } from "./widgets/palette";
 import { RangeChip } from "./widgets/range_chip";
 import { SidePanel } from "./widgets/side_panel";
 import { TabBar, type TabLink } from "./widgets/tab_bar";
@@ -146,6 +147,7 @@ function Shown(props: { list: RunList }) {
         )}
       </main>
       <SidePanel run={run.id} parameters={place.parameters} to={to} />
+      <Palette />
       </div>
     </>
   );

@@ -6,6 +6,7 @@ import { Application } from "./application";
 import "./style.css";
 import "./views.css";
 import "./panel.css";
+import "./timeline.css";
 
 restoreTheme();
 const root = document.getElementById("app");

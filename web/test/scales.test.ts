@@ -4,12 +4,17 @@ import "./page";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { namedPart, packed, spanColour } from "../src/base/colour";
+import { fitting } from "../src/base/commands";
 import { csv } from "../src/base/csv";
+import { flameColour, flameLegend } from "../src/base/flame_colour";
 import { flameLayout } from "../src/base/flame_layout";
 import type { TimelineInfo, TrackInfo } from "../src/data/api";
 import { Tiles } from "../src/data/tiles";
-import { arrange, HEAD, lineAt, ROW, rowOf, RULER, seenLines } from "../src/widgets/timeline_layout";
+import { fitted } from "../src/widgets/canvas";
+import { arrange, HEAD, lineAt, ROW, rowOf, RULER, seenLines, tracksBetween } from "../src/widgets/timeline_layout";
 import { arrowEnds, strokeOf } from "../src/widgets/timeline_marks";
+import { busiestLane, windowOf } from "../src/widgets/timeline_minimap";
+import { fitting as beside } from "../src/widgets/tooltip";
 
 const track = (id: number, process: string, depth: number, kind = "spans"): TrackInfo => ({ id, kind, process, name: `track ${id}`, device: false, depth, spans: 1, unit: "", least: 0, most: 0 });
 const TRACKS = [track(1, "a", 3), track(2, "a", 1), track(3, "b", 2, "counter")];
@@ -87,6 +92,71 @@ test("an arrow leaves one span and arrives at the other, above or below what is 
 
 test("many arrows are thinner than few", () => {
   assert.ok(strokeOf(50).width < strokeOf(8).width && strokeOf(8).width < strokeOf(1).width);
+});
+
+test("a label has the letters that fit into its box", () => {
+  for (let width = 10; width < 200; width += 7) assert.ok(fitted("a name that is long enough for all of these", width, 6.6).length * 6.6 <= width);
+  assert.equal(fitted("name", 200, 6.6), "name");
+});
+
+test("an area has the tracks that a drag went over", () => {
+  const layout = arrange(TRACKS, NOTHING);
+  const top = (track: number) => rowOf(layout, 0, { track, depth: 0 }) ?? 0;
+  assert.deepEqual(tracksBetween(layout, 0, 400, top(1) + 5, top(2) + 5), [1, 2]);
+  assert.deepEqual(tracksBetween(layout, 0, 400, top(2) + 9, top(2) + 2), [2]);
+  const closed = arrange(TRACKS, { ...NOTHING, closed: new Set(["a"]) });
+  assert.deepEqual(tracksBetween(closed, 0, 400, RULER + 5, RULER + 8), [1, 2]);
+});
+
+test("the window of the minimap is where the seen part is, and never too narrow to hold", () => {
+  const whole = { from: 1000, to: 2000 };
+  assert.deepEqual(windowOf({ from: 1250, to: 1500 }, whole, 800), { left: 200, width: 200 });
+  assert.deepEqual(windowOf({ from: 1999, to: 1999.1 }, whole, 800), { left: 796, width: 4 });
+  assert.deepEqual(windowOf({ from: 900, to: 2100 }, whole, 800), { left: 0, width: 800 });
+  assert.equal(busiestLane(new Uint32Array([0, 1, 9, 12])), 1);
+});
+
+test("commands are found by their words in any order", () => {
+  const commands = ["Zoom in", "Zoom out", "Track GPU 0, stream 7", "Step 7"].map((title) => ({ title, run: () => undefined }));
+  const titles = (text: string) => fitting(commands, text).map((command) => command.title);
+  assert.deepEqual(titles("step 7"), ["Step 7"]);
+  assert.deepEqual(titles("7"), ["Track GPU 0, stream 7", "Step 7"]);
+  assert.deepEqual(titles("stream gpu"), ["Track GPU 0, stream 7"]);
+  assert.equal(titles("").length, 4);
+});
+
+test("a tooltip is within the window, beside the pointer", () => {
+  const [size, room] = [
+    { width: 200, height: 60 },
+    { width: 800, height: 600 },
+  ];
+  assert.deepEqual(beside(100, 100, size, room), { left: 114, top: 114 });
+  for (const [x, y] of [
+    [790, 590],
+    [0, 599],
+    [799, 0],
+    [400, 300],
+  ] as const) {
+    const { left, top } = beside(x, y, size, room);
+    assert.ok(left >= 0 && left + size.width <= room.width && top >= 0 && top + size.height <= room.height);
+    assert.ok(x < left || x > left + size.width || y < top || y > top + size.height);
+  }
+});
+
+test("calls of one library have one colour, and yours stand out", () => {
+  const place = (name: string, origin: string, library: string, file: string) => ({ name, origin, library, file });
+  const [one, two] = [place("linear", "library", "torch", "a.py"), place("relu", "library", "torch", "b.py")];
+  const [mine, native] = [place("train", "yours", "", "train.py"), place("gemm", "native", "libcublas", "")];
+  for (const dark of [false, true]) {
+    assert.equal(flameColour(one, "library", dark), flameColour(two, "library", dark));
+    assert.notEqual(flameColour(one, "file", dark), flameColour(two, "file", dark));
+    assert.equal(new Set([one, mine, native].map((known) => flameColour(known, "code", dark))).size, 3);
+    assert.deepEqual(
+      flameLegend([one, two, mine, native], "library", dark).map(([title]) => title),
+      ["Your code", "torch", "libcublas"],
+    );
+    assert.equal(flameLegend([one], "name", dark).length, 0);
+  }
 });
 
 test("tiles cover the axis: a pixel is never finer than its column, and the coarsest level holds all", () => {

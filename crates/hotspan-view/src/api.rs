@@ -24,8 +24,8 @@ mod views;
 
 pub use things::{BucketData, CallData, StackData, StepData, ThingData};
 pub use views::{
-    AdviceData, BarData, BarPart, CauseData, Curve, CurveLine, DotData, FindingData, FlameData, FlamePlace,
-    FlameThread, GapData, SandwichData, SkippedData, SourceData, VerdictData, WaterfallData,
+    AdviceData, BarData, BarPart, CauseData, Curve, CurveLine, DotData, FindingData, FlameData, FlameNames,
+    FlamePlace, FlameThread, GapData, SandwichData, SkippedData, SourceData, VerdictData, WaterfallData,
 };
 
 answers! {
@@ -134,7 +134,7 @@ answers! {
     TrackInfo {
         /// What requests call it.
         id: u32,
-        /// `spans`, `samples` or `counter`.
+        /// `spans`, `samples`, `idle` or `counter`.
         kind: String,
         /// The process it belongs to.
         process: String,
@@ -227,6 +227,8 @@ answers! {
         stack: Vec<Caller>,
         /// The stack that samples saw at its beginning, the outermost frame first.
         sampled: Vec<Caller>,
+        /// What it is one call of, as the query of a request for a thing; empty where there is no such thing.
+        door: String,
     }
     /// What something was called from.
     Caller {
@@ -254,7 +256,7 @@ answers! {
     }
     /// Another span that belongs to one.
     Link {
-        /// How: `launched by`, `launched`, `forward`, `backward`, `arrow to` or `arrow from`.
+        /// How: `launched by`, `launched`, `forward`, `backward`, `arrow to`, `arrow from`; of idle time `behind it` or `ended by`.
         relation: String,
         /// The other.
         span: u32,
@@ -282,13 +284,24 @@ answers! {
         /// Its end.
         end: i64,
     }
-    /// Spans whose name has a text in it.
+    /// Spans that were searched for.
     Found {
         /// How many there are.
         total: u64,
         /// The number of the one that was asked for, in order of time.
         place: u64,
         /// That one.
+        hit: Option<Hit>,
+        /// The names of what was found, as tiles have them; at most 2000.
+        names: Vec<String>,
+        /// Whether all was looked at; a search ends after some seconds.
+        complete: bool,
+        /// What is wrong with the pattern, where something is.
+        problem: Option<String>,
+    }
+    /// A span beside another one.
+    Beside {
+        /// The span, where there is one.
         hit: Option<Hit>,
     }
     /// A span that was searched for.

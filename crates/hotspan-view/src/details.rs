@@ -1,10 +1,12 @@
 //! Everything about one span, or one call that samples saw: what was recorded, what it is inside of, what it belongs to.
 
+use hotspan_analyze::Door;
+use hotspan_analyze::thing::door_of;
 use hotspan_store::{ArgValue, SpanId, TrackId, digits};
 
 use crate::api::{ArgData, Caller, Link, Place, SpanDetails};
 use crate::opened::Opened;
-use crate::timeline::track_names;
+use crate::timeline::{idle_at, process_name, track_names};
 
 const MOST_LINKS: usize = 50;
 const LONGEST_VALUE: usize = 20_000;
@@ -46,6 +48,42 @@ pub(crate) fn details(opened: &Opened, span: SpanId) -> Option<SpanDetails> {
         linked: links(opened, span),
         stack: stack.into_iter().take_while(|caller| !own(caller)).collect(),
         sampled: frames(opened, spans.track(host), spans.time(host).0),
+        door: query(door_of(model, span)),
+    })
+}
+
+fn query(door: Option<Door>) -> String {
+    door.and_then(|door| door.query()).unwrap_or_default()
+}
+
+/// Why a device was idle at a moment, and what was behind it.
+pub(crate) fn idle_time(opened: &Opened, id: u32, time: i64) -> Option<SpanDetails> {
+    let (model, timeline) = (&opened.model, opened.timeline());
+    let number = timeline.idle_device(id)?;
+    let (device, idle) = (model.device_work().get(number)?, model.idle().get(number)?);
+    let (gap, piece) = idle_at(idle, time)?;
+    let behind = piece.named().map(|span| link(opened, "behind it", span));
+    let next = gap.next.map(|span| link(opened, "ended by", span));
+    let host = piece.culprit.or(gap.operator);
+    let around = |find: fn(&Opened, TrackId, i64) -> Vec<Caller>| {
+        host.map_or_else(Vec::new, |span| find(opened, model.spans().track(span), model.spans().time(span).0))
+    };
+    let arg = |key: &str, value: String| ArgData { key: key.to_owned(), value };
+    Some(SpanDetails {
+        id: -1,
+        name: piece.cause.title().to_owned(),
+        category: "idle".to_owned(),
+        process: process_name(model, device.process),
+        track: "Idle, by cause".to_owned(),
+        track_id: id,
+        depth: 0,
+        begin: piece.interval.begin.0,
+        duration: piece.interval.length().0,
+        args: vec![arg("Whole gap", gap.interval.length().to_string())],
+        linked: behind.into_iter().chain(next).collect(),
+        stack: around(callers),
+        sampled: around(frames),
+        door: query(Some(idle.door(gap))),
     })
 }
 
@@ -69,6 +107,7 @@ pub(crate) fn sampled_call(opened: &Opened, id: u32, depth: u32, time: i64) -> O
         linked: Vec::new(),
         stack: callers(opened, track, time),
         sampled: frames(opened, track, time).into_iter().take(depth as usize + 1).collect(),
+        door: String::new(),
     })
 }
 

@@ -3,11 +3,12 @@
 use hotspan_analyze::Model;
 use std::collections::HashMap;
 
-use hotspan_analyze::call_tree::{Callee, compare_trees, time_order, timed_threads};
+use hotspan_analyze::call_tree::{Callee, Shape, compare_trees, time_order, timed_threads};
 use hotspan_analyze::{CallTree, TreeOptions, TreeSource, call_tree};
 use hotspan_store::Duration;
 
-use crate::api::{FlameData, FlamePlace, FlameThread, SandwichData};
+use crate::api::{FlameData, FlameNames, FlamePlace, FlameThread, SandwichData};
+use crate::timeline::{beginning, pattern_of};
 
 /// Nodes below this part of the whole are less than a pixel on any screen.
 const SMALLEST_PART: i64 = 8000;
@@ -16,9 +17,26 @@ const MOST_NODES: usize = 100_000;
 /// How to record what fills it.
 pub(crate) const RECORD: &str = "hotspan record -o run.hotspan -- python train.py";
 
-/// The call tree of a trace, threads at the root.
+/// The call tree of a trace, threads at the root, all steps as one.
 pub(crate) fn tree(model: &Model) -> CallTree {
-    call_tree(model, &TreeOptions { threads: true, ..TreeOptions::default() })
+    call_tree(model, &TreeOptions { threads: true, merge_steps: true, ..TreeOptions::default() })
+}
+
+/// What of a flame graph is left out, and whether it is turned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlameOptions {
+    pub(crate) shape: Shape,
+    /// Leave out threads while they wait.
+    pub(crate) busy_only: bool,
+}
+
+/// A tree as options want it, all calls of a path added up. `whole` is the tree of the model.
+pub(crate) fn shaped_flame(model: &Model, whole: &CallTree, options: &FlameOptions) -> FlameData {
+    if !options.busy_only {
+        return flame(&whole.shaped(&options.shape));
+    }
+    let busy = TreeOptions { threads: true, merge_steps: true, busy_only: true, ..TreeOptions::default() };
+    flame(&call_tree(model, &busy).shaped(&options.shape))
 }
 
 /// A tree, all calls of a path added up.
@@ -50,6 +68,19 @@ pub(crate) fn flame(tree: &CallTree) -> FlameData {
     }
     data.hidden = (tree.nodes.len() - data.parent.len()) as u64;
     data
+}
+
+/// The functions of a tree whose name and file match a pattern.
+pub(crate) fn matching(tree: &CallTree, pattern: &str) -> FlameNames {
+    let pattern = match pattern_of(pattern) {
+        Ok(pattern) => pattern,
+        Err(problem) => return FlameNames { names: Vec::new(), problem: Some(problem) },
+    };
+    let functions = tree.functions().into_iter().take(MOST_NODES);
+    let names = functions.map(|function| format!("{} {}", function.callee.name, function.callee.file));
+    let mut names: Vec<String> = names.filter(|name| pattern.is_match(beginning(name))).collect();
+    names.dedup();
+    FlameNames { names, problem: None }
 }
 
 /// All that called a function and all it called; `None` where there is no such function among those of [`flame`].
@@ -100,7 +131,8 @@ pub(crate) fn compared(before: &Model, after: &Model) -> FlameData {
     let counts = [before, after].map(|model| model.steps().all.len() as i64);
     let per_step = counts.iter().all(|&count| count > 0);
     let [of_before, of_after] = if per_step { counts } else { [1, 1] };
-    let [before, after] = [before, after].map(|model| call_tree(model, &TreeOptions::default()));
+    let [before, after] = [before, after]
+        .map(|model| call_tree(model, &TreeOptions { merge_steps: true, ..TreeOptions::default() }));
     let nodes = compare_trees(&before, &after);
     let total = (after.total.0 / of_after).max(before.total.0 / of_before);
     let mut drawing = Drawing::of(empty(after.source, total), nodes.len());
@@ -188,6 +220,8 @@ impl FunctionTable {
             line: *line,
             own: 0,
             total: 0,
+            origin: callee.origin().key().to_owned(),
+            library: callee.library(),
         });
         let number = data.places.len() as u32 - 1;
         self.indices.insert(callee.clone(), number);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use hotspan_analyze::CallTree;
-use hotspan_store::Timestamp;
+use hotspan_store::{Timestamp, TrackId};
 use serde::Serialize;
 
 use crate::catalogue::{Catalogue, stamp};
@@ -38,8 +38,16 @@ pub(crate) struct Opened {
     answers: Mutex<HashMap<String, Arc<OnceLock<Answer>>>>,
 }
 
-/// From when to when, and what is there.
-type Part = ((i64, i64), Arc<Opened>);
+/// A part of a trace: from when to when, and which tracks of the timeline where it is not all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Area {
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+    pub(crate) tracks: Option<Vec<u32>>,
+}
+
+/// Which part, and what is there.
+type Part = (Area, Arc<Opened>);
 
 impl Opened {
     fn new(model: Model, stamp: (u64, Duration)) -> Self {
@@ -54,14 +62,20 @@ impl Opened {
         }
     }
 
-    /// A stretch of it, as a trace of its own.
-    pub(crate) fn part(&self, from: i64, to: i64) -> Arc<Self> {
+    /// A part of it, as a trace of its own.
+    pub(crate) fn part(&self, area: &Area) -> Arc<Self> {
         let mut part = self.part.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = part.as_ref().filter(|(range, _)| *range == (from, to)) {
+        if let Some((_, known)) = part.as_ref().filter(|(known, _)| known == area) {
             return Arc::clone(known);
         }
-        let fresh = Arc::new(Self::new(self.model.between(Timestamp(from), Timestamp(to)), self.stamp));
-        *part = Some(((from, to), Arc::clone(&fresh)));
+        let mut model = self.model.between(Timestamp(area.from), Timestamp(area.to));
+        if let Some(tracks) = &area.tracks {
+            let timeline = self.timeline();
+            let sampled = |track: TrackId| tracks.contains(&timeline.sampled(track));
+            model = model.of_tracks(|track| tracks.contains(&track.0), sampled);
+        }
+        let fresh = Arc::new(Self::new(model, self.stamp));
+        *part = Some((area.clone(), Arc::clone(&fresh)));
         fresh
     }
 

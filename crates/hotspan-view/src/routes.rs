@@ -9,6 +9,7 @@ use axum::extract::{FromRequestParts, Path, Query, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
+use hotspan_analyze::call_tree::Shape;
 use hotspan_analyze::intervals::Interval;
 use hotspan_analyze::overview::{damage, missing};
 use hotspan_analyze::ranks::{RankSummary, describe_among, is_of_ranks};
@@ -17,26 +18,29 @@ use hotspan_analyze::{Door, Report};
 use hotspan_store::{SpanId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::api::Beside;
 use crate::assets;
 use crate::contents::{contents, step_bands};
 use crate::curves::curves;
-use crate::details::{details, sampled_call};
+use crate::details::{details, idle_time, sampled_call};
 use crate::error::Refusal;
 use crate::exports::export;
 use crate::findings::findings;
-use crate::flame::{compared, flame, in_time_order, sandwich};
+use crate::flame::{FlameOptions, compared, in_time_order, matching, sandwich, shaped_flame};
 use crate::memory::memory;
-use crate::opened::{Answer, Opened, json};
+use crate::opened::{Answer, Area, Opened, json};
 use crate::reports::{report_page, table_data};
 use crate::server::Shared;
 use crate::several::{compare_page, ranks_of, ranks_page, together, waterfall_data};
 use crate::source::source;
 use crate::things::{thing, thing_of_ranks};
-use crate::timeline::{COARSEST, Which};
+use crate::timeline::{self, COARSEST, Towards, Which};
 use crate::verdicts::verdict_data;
 
 /// Traces compared as ranks at most; each is opened.
 const MOST_RANKS: usize = 64;
+/// Tracks of a selected area at most.
+const MOST_TRACKS: usize = 1000;
 
 /// What is sent.
 #[derive(Debug)]
@@ -76,9 +80,12 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/span/{name}", of_run(JSON, span))
         .route("/call", of_run(JSON, call))
         .route("/search", of_run(JSON, search))
+        .route("/same", of_run(JSON, same))
+        .route("/beside", of_run(JSON, beside))
         .route("/within", of_run(JSON, table_within))
-        .route("/flame", of_run(JSON, |opened, ()| opened.answer("flame", || json(&flame(opened.tree())))))
+        .route("/flame", of_run(JSON, flame_of))
         .route("/flame/time", of_run(JSON, flame_in_time))
+        .route("/flame/names", of_run(JSON, flame_names))
         .route("/sandwich/{name}", of_run(JSON, sandwich_of))
         .route("/source", of_run(JSON, source_of))
         .route("/memory", of_run(JSON, memory_of))
@@ -108,6 +115,8 @@ struct Run {
 struct Stretch {
     begin: Option<Whole>,
     end: Option<Whole>,
+    /// Tracks of the timeline, with commas.
+    tracks: Option<String>,
 }
 
 /// Answers from a trace, or a stretch of it, and from what else the address says.
@@ -120,7 +129,10 @@ where
             let opened = shared.open(run.id)?;
             match stretch {
                 Stretch { begin: None, .. } => work(&opened, rest),
-                Stretch { begin: Some(begin), end: Some(end) } => work(&opened.part(begin.0, end.0), rest),
+                Stretch { begin: Some(begin), end: Some(end), tracks } => {
+                    let tracks = tracks.map(|list| numbers(&list).take(MOST_TRACKS).collect());
+                    work(&opened.part(&Area { from: begin.0, to: end.0, tracks }), rest)
+                }
                 Stretch { end: None, .. } => Err(bad("The address needs end=<number>.")),
             }
         })
@@ -140,7 +152,7 @@ async fn thing_of(
         door.kind = door.fields.remove("kind").unwrap_or_default();
         let range = match stretch {
             Stretch { begin: None, .. } => None,
-            Stretch { begin: Some(begin), end: Some(end) } => Some((begin.0, end.0)),
+            Stretch { begin: Some(begin), end: Some(end), .. } => Some((begin.0, end.0)),
             Stretch { end: None, .. } => return Err(bad("The address needs end=<number>.")),
         };
         for name in ["begin", "end"] {
@@ -257,7 +269,46 @@ struct SampledCall {
 }
 
 fn call(opened: &Opened, Query(call): Query<SampledCall>) -> Answer {
-    found(sampled_call(opened, call.track, call.depth, call.at.0), "No sample was taken there.")
+    let details = idle_time(opened, call.track, call.at.0);
+    let details = details.or_else(|| sampled_call(opened, call.track, call.depth, call.at.0));
+    found(details, "No sample was taken there.")
+}
+
+#[derive(Deserialize)]
+struct SpanAt {
+    track: u32,
+    depth: u16,
+    at: Whole,
+}
+
+#[derive(Deserialize)]
+struct Steps {
+    step: Whole,
+}
+
+/// The next or the previous span of the same name.
+fn same(opened: &Opened, (Query(span), Query(Steps { step })): (Query<SpanAt>, Query<Steps>)) -> Answer {
+    let timeline = opened.timeline();
+    let lane = timeline.lanes(span.track).and_then(|lanes| lanes.lanes.get(usize::from(span.depth)));
+    let piece = lane.and_then(|lane| lane.at(span.at.0));
+    let piece = piece.ok_or_else(|| Refusal::not_found("There is no span there."))?;
+    let which = Which::Beside(piece.begin, span.track, span.depth, step.0);
+    let query = timeline::Query::Name(piece.name);
+    json(&timeline.find(&opened.model, query, which))
+}
+
+#[derive(Deserialize)]
+struct Direction {
+    to: Towards,
+}
+
+/// The span to the left or right of another, around it or within it.
+fn beside(
+    opened: &Opened,
+    (Query(span), Query(Direction { to })): (Query<SpanAt>, Query<Direction>),
+) -> Answer {
+    let hit = opened.timeline().beside(&opened.model, span.track, span.depth.into(), span.at.0, to);
+    json(&Beside { hit })
 }
 
 #[derive(Deserialize)]
@@ -266,12 +317,19 @@ struct Search {
     text: String,
     number: Option<Whole>,
     after: Option<Whole>,
+    /// Whether the text is a regular expression, and whether args are searched: `1` for yes.
+    #[serde(default)]
+    pattern: u8,
+    #[serde(default)]
+    args: u8,
 }
 
 fn search(opened: &Opened, Query(search): Query<Search>) -> Answer {
     let after = search.after.map_or(i64::MIN, |after| after.0);
     let which = search.number.map_or(Which::After(after), |number| Which::Number(number.0));
-    json(&opened.timeline().find(&opened.model, &search.text, which))
+    let (is_pattern, in_args) = (search.pattern == 1, search.args == 1);
+    let query = timeline::Query::Text { text: search.text, is_pattern, in_args };
+    json(&opened.timeline().find(&opened.model, query, which))
 }
 
 #[derive(Deserialize)]
@@ -299,6 +357,45 @@ fn memory_of(opened: &Opened, Query(window): Query<Window>) -> Answer {
 #[derive(Deserialize)]
 struct Thread {
     thread: Option<u32>,
+}
+
+/// What of a flame graph is left out, and whether it is turned: `1` for yes.
+#[derive(Deserialize)]
+struct FlameShape {
+    #[serde(default)]
+    inverted: u8,
+    #[serde(default)]
+    mine: u8,
+    #[serde(default)]
+    recorder: u8,
+    #[serde(default)]
+    imports: u8,
+    #[serde(default)]
+    busy: u8,
+}
+
+fn flame_of(opened: &Opened, Query(wanted): Query<FlameShape>) -> Answer {
+    let options = FlameOptions {
+        shape: Shape {
+            inverted: wanted.inverted == 1,
+            my_code: wanted.mine == 1,
+            without_recorder: wanted.recorder == 1,
+            collapsed_imports: wanted.imports == 1,
+        },
+        busy_only: wanted.busy == 1,
+    };
+    opened
+        .answer(&format!("flame {options:?}"), || json(&shaped_flame(&opened.model, opened.tree(), &options)))
+}
+
+#[derive(Deserialize)]
+struct Pattern {
+    #[serde(default)]
+    text: String,
+}
+
+fn flame_names(opened: &Opened, Query(Pattern { text }): Query<Pattern>) -> Answer {
+    json(&matching(opened.tree(), &text))
 }
 
 fn flame_in_time(opened: &Opened, Query(Thread { thread }): Query<Thread>) -> Answer {

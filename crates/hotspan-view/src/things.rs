@@ -5,7 +5,7 @@ use hotspan_analyze::{Door, Model, describe};
 use hotspan_store::{SpanId, Timestamp, TraceBuilder};
 
 use crate::api::{BucketData, CallData, StackData, StepData, ThingData};
-use crate::opened::Opened;
+use crate::opened::{Area, Opened};
 use crate::reports::table_data;
 use crate::timeline::track_names;
 
@@ -17,7 +17,7 @@ pub(crate) fn thing(whole: &Opened, stretch: Option<(i64, i64)>, door: &Door) ->
     let Some((from, to)) = stretch.filter(|_| !is_of_whole(door)) else {
         return Some(data(&whole.model, describe(&whole.model, door)?, &|span| span));
     };
-    let part = whole.part(from, to);
+    let part = whole.part(&Area { from, to, tracks: None });
     let thing = describe(&part.model, door)?;
     let kept = if part.model.spans().len() == whole.model.spans().len() {
         Vec::new()

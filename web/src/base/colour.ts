@@ -28,8 +28,22 @@ export function packed(hue: number, saturation: number, light: number): number {
   return ((255 << 24) | (channel(4) << 16) | (channel(8) << 8) | channel(0)) >>> 0;
 }
 
+/** Why a device was idle: hue and strength of each cause. */
+const IDLE: Record<string, readonly [hue: number, saturation: number]> = {
+  "idle host_late": [25, 0.75],
+  "idle synchronise": [355, 0.6],
+  "idle data_loader": [285, 0.5],
+  "idle copy": [45, 0.7],
+  "idle communication": [190, 0.55],
+  "idle allocator": [330, 0.5],
+  "idle dispatch": [220, 0.18],
+  "idle unknown": [220, 0.05],
+};
+
 /** The colour of a span, packed. */
 export function spanColour(name: string, category: string, dark: boolean, faded: boolean): number {
+  const idle = IDLE[category];
+  if (idle !== undefined) return faded ? packed(idle[0], 0.08, dark ? 0.19 : 0.9) : packed(idle[0], idle[1], dark ? 0.4 : 0.7);
   const hue = HUES.find(([pattern]) => pattern.test(category))?.[1] ?? 320;
   const mixed = hash(name);
   const light = (dark ? 38 : 72) + (mixed % 13) - 6;
@@ -40,6 +54,12 @@ export function spanColour(name: string, category: string, dark: boolean, faded:
 export function heatColour(name: string, dark: boolean): string {
   const mixed = hash(name);
   return `hsl(${15 + (mixed % 40)} ${dark ? 50 : 80}% ${(dark ? 36 : 68) + ((mixed >> 8) % 11) - 5}%)`;
+}
+
+/** A colour for each name. */
+export function named(name: string, dark: boolean): string {
+  const mixed = hash(name);
+  return `hsl(${(mixed * 137) % 360} ${dark ? 32 : 48}% ${(dark ? 34 : 72) + ((mixed >>> 9) % 9) - 4}%)`;
 }
 
 export const PARTS = ["#4c8bf5", "#e8710a", "#12a05c", "#a142f4", "#d93b6f", "#12a4b4", "#9a8b00", "#7b5e57"] as const;

@@ -126,6 +126,7 @@ export interface SpanDetails {
   linked: Link[];
   stack: Caller[];
   sampled: Caller[];
+  door: string;
 }
 
 export interface Caller {
@@ -164,6 +165,13 @@ export interface Place {
 export interface Found {
   total: number;
   place: number;
+  hit: Hit | null;
+  names: string[];
+  complete: boolean;
+  problem: string | null;
+}
+
+export interface Beside {
   hit: Hit | null;
 }
 
@@ -293,6 +301,13 @@ export interface FlamePlace {
   line: number;
   own: number;
   total: number;
+  origin: string;
+  library: string;
+}
+
+export interface FlameNames {
+  names: string[];
+  problem: string | null;
 }
 
 export interface FlameThread {

@@ -2,19 +2,24 @@
 // history are made by jumps and choices, not by moving, so that going back returns to where one was.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { provide, type Command } from "../base/commands";
+import { remembered, remember } from "../base/preferences";
 import { duration, shown as withUnit } from "../base/units";
-import type { SpanDetails, TimelineInfo } from "../data/api";
-import { useAnswer } from "../data/server";
+import type { Beside, Found as Same, Hit, SpanDetails, TimelineInfo } from "../data/api";
+import { ask, isStatic, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { Dock } from "../widgets/dock";
+import { openPalette } from "../widgets/palette";
 import { RangeTables } from "../widgets/range_tables";
 import { SpanCard } from "../widgets/span_card";
-import type { Arrow, Found, Mark, Range } from "../widgets/timeline_canvas";
+import type { Area, Arrow, Found, Mark, Range } from "../widgets/timeline_canvas";
 import { KeyHelp, useKeys } from "../widgets/timeline_keys";
 import { arrange, foldedAtFirst, HEAD, lineAt, type Arrangement } from "../widgets/timeline_layout";
+import { Minimap } from "../widgets/timeline_minimap";
 import { listen, type Gestures } from "../widgets/timeline_pointer";
-import { SearchField, useSearch } from "../widgets/timeline_search";
+import { SearchField, useSearch, type Wanted } from "../widgets/timeline_search";
 import { Stage, type Row } from "../widgets/timeline_stage";
+import { Tooltip } from "../widgets/tooltip";
 import { TrackList } from "../widgets/track_list";
 import type { ViewProperties } from "./view";
 
@@ -50,6 +55,12 @@ function rangeOf(from: string | undefined, to: string | undefined): Range | null
   return begin === null || end === null || end < begin ? null : { from: begin, to: end };
 }
 
+function areaOf(parameters: Record<string, string>): Area | null {
+  const range = rangeOf(parameters["begin"], parameters["end"]);
+  const tracks = list(parameters["tracks"]).map(Number).filter(Number.isInteger);
+  return range === null ? null : { ...range, tracks: tracks.length === 0 ? null : tracks };
+}
+
 const list = (text: string | undefined): string[] => (text === undefined || text === "" ? [] : text.split(","));
 const toggled = <T,>(all: readonly T[], one: T): T[] => (all.includes(one) ? all.filter((known) => known !== one) : [...all, one]);
 const markOf = (details: SpanDetails): Mark => ({ track: details.track_id, depth: details.depth, begin: details.begin, end: details.begin + details.duration });
@@ -57,7 +68,7 @@ const markOf = (details: SpanDetails): Mark => ({ track: details.track_id, depth
 /** From a call to what it launched, from forward to backward, whichever of the two was chosen. What an operator launched comes from the call in it. */
 function arrowsOf(details: SpanDetails): Arrow[] {
   const own = markOf(details);
-  const comes = ["launched by", "forward", "arrow from"];
+  const comes = ["launched by", "forward", "arrow from", "behind it"];
   return details.linked.map((link) => (comes.includes(link.relation) ? { from: link, to: own } : { from: link.launch ?? own, to: link }));
 }
 
@@ -76,6 +87,8 @@ function useArrangement(props: ViewProperties, info: TimelineInfo): Arrangement 
 function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const { info, parameters, run } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
+  const strip = useRef<HTMLCanvasElement>(null);
+  const box = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const stage = useRef<Stage | null>(null);
   const written = useRef("");
@@ -83,12 +96,13 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const [help, setHelp] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const [hover, setHover] = useState<{ found: Found; x: number; y: number } | null>(null);
-  const [selecting, setSelecting] = useState<Range | null>(null);
+  const [selecting, setSelecting] = useState<Area | null>(null);
+  const [drag, setDrag] = useState(() => remembered("drag") ?? "pan");
   const [length, setLength] = useState(info.end - info.begin);
   const whole = { from: info.begin, to: info.end };
   const seen = rangeOf(parameters["from"], parameters["to"]);
   const top = number(parameters["top"]);
-  const selected = useMemo(() => rangeOf(parameters["begin"], parameters["end"]), [parameters["begin"], parameters["end"]]);
+  const selected = useMemo(() => areaOf(parameters), [parameters["begin"], parameters["end"], parameters["tracks"]]);
   const arrangement = useArrangement(props, info);
   const layout = useMemo(() => arrange(info.tracks, arrangement), [info, arrangement]);
   const docked = parameters["span"] !== undefined || parameters["call"] !== undefined;
@@ -97,7 +111,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     DOCK.height = next;
     setDock(next);
   };
-  const height = docked ? `min(${layout.height}px, max(160px, 100vh - ${200 + dock}px))` : `min(${layout.height}px, max(320px, 100vh - 190px))`;
+  const height = docked ? `min(${layout.height}px, max(160px, 100vh - ${240 + dock}px))` : `min(${layout.height}px, max(320px, 100vh - 230px))`;
   const latest = useRef({ props, arrangement });
   latest.current = { props, arrangement };
 
@@ -132,12 +146,15 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     const sampled = found.span < 0 ? `${found.track}.${found.depth}.${Math.round(found.begin)}` : undefined;
     props.change({ span: found.span < 0 ? undefined : String(found.span), call: sampled });
   };
-  const search = useSearch(run.id, parameters["search"] ?? "", number(parameters["hit"]), () => stage.current?.seen.from ?? info.begin, (hit, place) => {
+  const wants = { text: parameters["search"] ?? "", pattern: parameters["pattern"] === "1", args: parameters["args"] === "1" };
+  const search = useSearch(run.id, wants, number(parameters["hit"]), () => stage.current?.seen.from ?? info.begin, (hit, place) => {
     const sampled = hit.span < 0 ? `${hit.track}.${hit.depth}.${hit.begin}` : undefined;
     props.change({ hit: String(place), span: hit.span < 0 ? undefined : String(hit.span), call: sampled });
     reveal(hit);
   });
-  const select = (range: Range | null) => props.change({ begin: range === null ? undefined : String(Math.round(range.from)), end: range === null ? undefined : String(Math.round(range.to)) });
+  const searchFor = ({ text, pattern, args }: Wanted) => props.change({ search: text === "" ? undefined : text, pattern: pattern ? "1" : undefined, args: args ? "1" : undefined, hit: undefined }, false);
+  const select = (range: Range | null, tracks: readonly number[] | null = null) =>
+    props.change({ begin: range === null ? undefined : String(Math.round(range.from)), end: range === null ? undefined : String(Math.round(range.to)), tracks: tracks?.join(",") });
 
   const fold = (track: number) => props.change({ fold: toggled([...latest.current.arrangement.folded], track).join(",") }, false);
   const pin = (track: number) => props.change({ pin: toggled(latest.current.arrangement.pinned, track).join(",") || undefined }, false);
@@ -156,10 +173,12 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     };
     const made = new Stage(canvas.current, scroller.current, info, run.id, layout, seen ?? whole, settled, setProblem);
     stage.current = made;
+    if (strip.current !== null && box.current !== null) made.minimap = new Minimap(strip.current, box.current, info, (range) => made.show(range));
     if (top !== null) made.scrollTo(top);
     setLength(made.seen.to - made.seen.from);
     return () => {
       stage.current = null;
+      made.minimap?.close();
       made.close();
     };
   }, [info, run.id]);
@@ -167,10 +186,11 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   // A gesture goes on while the address changes, so listeners stay and what they call is looked up.
   const gestures = useRef<Gestures | null>(null);
   gestures.current = {
-    select: (range, done) => {
-      setSelecting(done ? null : range);
-      if (done) select(range);
+    select: (area, done) => {
+      setSelecting(done ? null : area);
+      if (done) select(area, area.tracks);
     },
+    selects: () => drag === "select",
     hover: (point) => {
       const found = point === null ? null : (stage.current?.at(point.x, point.y) ?? null);
       setHover(found === null || point === null ? null : { found, ...point });
@@ -194,7 +214,8 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   useEffect(() => {
     if (stage.current === null || scroller.current === null) return;
     return listen(stage.current, scroller.current, {
-      select: (range, done) => gestures.current?.select(range, done),
+      select: (area, done) => gestures.current?.select(area, done),
+      selects: () => gestures.current?.selects() ?? false,
       hover: (point) => gestures.current?.hover(point),
       click: (x, y) => gestures.current?.click(x, y),
     });
@@ -214,8 +235,8 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     if (wanted.current !== null && stage.current?.reach(wanted.current) === true) wanted.current = null;
   }, [layout]);
   useEffect(() => {
-    stage.current?.choose({ selected: selecting ?? selected, mark: chosen === null ? null : markOf(chosen), arrows: chosen === null ? [] : arrowsOf(chosen), search: search.text.toLowerCase() });
-  }, [selected, selecting, chosen, search.text]);
+    stage.current?.choose({ selected: selecting ?? selected, mark: chosen === null ? null : markOf(chosen), arrows: chosen === null ? [] : arrowsOf(chosen), search: `${search.text} ${search.pattern} ${search.args}`, names: search.names });
+  }, [selected, selecting, chosen, search.names]);
 
   // A link into the timeline may name a span, a moment or a track without saying what to see around it, or how far down. That is found
   // once for each moment: afterwards the address says what is seen.
@@ -235,6 +256,50 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     choose(target);
     reveal(target);
   };
+  /** Chooses a span that the server found, and brings it into sight without zooming where it can be seen as it is. */
+  const pick = (hit: Hit) => {
+    choose(hit);
+    const now = stage.current?.seen ?? whole;
+    const outside = hit.end < now.from || hit.begin > now.to;
+    const tiny = ((hit.end - hit.begin) / (now.to - now.from)) * (stage.current?.painter.width ?? 1000) < 3;
+    if (tiny) reveal(hit);
+    else {
+      const half = (now.to - now.from) / 2;
+      const middle = Math.max(hit.begin, Math.min(hit.end, hit.begin + half));
+      if (outside) stage.current?.show({ from: middle - half, to: middle + half });
+      reach(hit);
+    }
+  };
+  const beside = (track: number, depth: number, at: number, to: string) => ask<Beside>(`run/${run.id}/beside?track=${track}&depth=${depth}&at=${Math.round(at)}&to=${to}`).then((found) => found.hit);
+  /** Tracks that have spans, in the order they are shown. */
+  const rows = useMemo(() => [...layout.pinned, ...layout.lines].flatMap(({ track }) => (track === null || track.kind === "counter" ? [] : [track.id])), [layout]);
+  /** Goes from the chosen span to the one beside it; where a track ends, to the next one. */
+  const step = async (to: "left" | "right" | "up" | "down") => {
+    if (isStatic) return;
+    if (chosen === null) {
+      const now = stage.current?.seen ?? whole;
+      const first = stage.current?.firstTrack(rows);
+      const hit = first === undefined ? null : await beside(first, 0, (now.from + now.to) / 2, "near");
+      if (hit !== null) pick(hit);
+      return;
+    }
+    let hit = await beside(chosen.track_id, chosen.depth, chosen.begin, to);
+    let next = rows.indexOf(chosen.track_id);
+    const direction = to === "down" ? 1 : to === "up" ? -1 : 0;
+    while (hit === null && direction !== 0 && rows[next + direction] !== undefined) {
+      next += direction;
+      hit = await beside(rows[next] ?? -1, 0, chosen.begin, "near");
+    }
+    if (hit !== null) pick(hit);
+  };
+  const same = (direction: 1 | -1) => {
+    if (isStatic || chosen === null || chosen.category === "idle") return;
+    void ask<Same>(`run/${run.id}/same?track=${chosen.track_id}&depth=${chosen.depth}&at=${chosen.begin}&step=${direction}`).then((found) => found.hit !== null && pick(found.hit), () => undefined);
+  };
+  const dragging = (next: string) => {
+    remember("drag", next);
+    setDrag(next);
+  };
   const fill = () => {
     if (chosen !== null) reveal(markOf(chosen));
     else if (selected !== null) stage.current?.show(selected);
@@ -251,44 +316,75 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const [zoomIn, zoomOut] = [() => stage.current?.zoom(0.7), () => stage.current?.zoom(1 / 0.7)];
   const [left, right] = [() => stage.current?.move(-0.15), () => stage.current?.move(0.15)];
   useKeys({
-    w: zoomIn, ArrowUp: zoomIn, s: zoomOut, ArrowDown: zoomOut, a: left, ArrowLeft: left, d: right, ArrowRight: right,
+    w: zoomIn, s: zoomOut, a: left, d: right, ",": () => same(-1), ".": () => same(1),
+    ArrowUp: () => void step("up"), ArrowDown: () => void step("down"), ArrowLeft: () => void step("left"), ArrowRight: () => void step("right"),
     "Shift+ArrowUp": () => stage.current?.climb(-60), "Shift+ArrowDown": () => stage.current?.climb(60),
     n: () => search.go(1), p: () => search.go(-1), f: fill, m: mark, u: up, "0": () => stage.current?.show(whole),
     l: () => chosen?.linked[0] !== undefined && follow(chosen.linked[0]),
     Escape: letGo, "?": () => setHelp(true),
   });
 
+  const flameHref = props.to("flame", selected === null ? {} : { begin: String(Math.round(selected.from)), end: String(Math.round(selected.to)), ...(selected.tracks === null ? {} : { tracks: selected.tracks.join(",") }) });
+  const commands = useRef<() => readonly Command[]>(() => []);
+  commands.current = () => [
+    { title: "Search spans", keys: "/", run: () => document.querySelector<HTMLInputElement>("main input[type=search]")?.focus() },
+    { title: "Zoom in", keys: "W", run: zoomIn },
+    { title: "Zoom out", keys: "S", run: zoomOut },
+    { title: "Show everything", keys: "0", run: () => stage.current?.show(whole) },
+    { title: "Focus on the chosen span or range", keys: "F", run: fill },
+    { title: "Mark: select the time of the chosen span, or all that is seen", keys: "M", run: mark },
+    { title: "Next span of the same name", keys: ".", run: () => same(1) },
+    { title: "Previous span of the same name", keys: ",", run: () => same(-1) },
+    { title: drag === "select" ? "Drag to move" : "Drag to select", run: () => dragging(drag === "select" ? "pan" : "select") },
+    ...(selected === null ? [] : [{ title: "Flame graph of the selection", run: () => props.change({ table: "flame" }, false) }, { title: "Clear the selection", run: () => select(null) }]),
+    { title: "Keys of the timeline", keys: "?", run: () => setHelp(true) },
+    ...info.steps.map((band) => ({ title: `Step ${band.name}`, run: () => stage.current?.show({ from: band.begin, to: band.end }) })),
+    ...info.tracks.map((track) => ({ title: `Track ${track.process}, ${track.name}`, run: () => reach({ track: track.id, depth: 0 }) })),
+  ];
+  useEffect(() => provide(() => commands.current()), []);
+
   return (
     <>
       <div class="tabs">
-        <SearchField search={search} onText={(text) => props.change({ search: text === "" ? undefined : text, hit: undefined }, false)} />
+        <SearchField search={search} onWanted={searchFor} />
         <button type="button" onClick={zoomIn} aria-label="Zoom in">+</button>
         <button type="button" onClick={zoomOut} aria-label="Zoom out">−</button>
         <button type="button" onClick={() => stage.current?.show(whole)}>All</button>
         <button type="button" onClick={() => select(stage.current?.seen ?? whole)}>Tables of what is seen</button>
+        <span class="quiet">Drag</span>
+        <span role="group" aria-label="Drag" class="switch">
+          {(["pan", "select"] as const).map((name) => (
+            <button key={name} type="button" aria-pressed={drag === name} title={name === "pan" ? "Drag moves, Shift and drag selects" : "Drag selects, Shift and drag moves"} onClick={() => dragging(name)}>{name === "pan" ? "moves" : "selects"}</button>
+          ))}
+        </span>
+        <button type="button" onClick={openPalette} title="All commands">Ctrl K</button>
         <button type="button" onClick={() => setHelp(true)} aria-label="Keys">?</button>
         <span class="quiet">{duration(Math.round(length))} seen</span>
         {info.hidden > 0 && <span class="quiet">{info.hidden} spans are nested too deeply to be drawn</span>}
       </div>
       {problem !== null && <div class="problem" role="alert"><p>{problem}</p></div>}
-      <div class="canvas">
+      <div class="canvas with-map">
         <div ref={scroller} class="stage" tabIndex={0} role="region" aria-label="Tracks" style={{ height }}>
           <div style={{ height: `${layout.height}px` }}>
             <canvas ref={canvas} role="img" aria-label={`Timeline of ${info.tracks.length} tracks`} style={{ height }} />
           </div>
         </div>
+        <div class="minimap" aria-hidden="true">
+          <canvas ref={strip} />
+          <div ref={box} class="window" />
+        </div>
         {hover !== null && (
-          <div class="hover" style={{ left: `${Math.max(0, Math.min(hover.x + 14, (canvas.current?.clientWidth ?? 600) - 320))}px`, top: `${hover.y + 16}px` }}>
+          <Tooltip of={canvas.current} x={hover.x} y={hover.y}>
             {hover.found.value !== null ? `${hover.found.name}: ${withUnit(hover.found.value, hover.found.info.unit)}` : `${hover.found.count > 1 ? `${hover.found.count} spans` : hover.found.name}, ${duration(hover.found.end - hover.found.begin)}`}
-          </div>
+          </Tooltip>
         )}
       </div>
       {asked !== null && (
         <Dock height={dock} onHeight={resize}>
-          <Answer loaded={details}>{(value) => <SpanCard details={value} to={props.to} onLink={follow} onCaller={follow} onClose={letGo} />}</Answer>
+          <Answer loaded={details}>{(value) => <SpanCard details={value} to={props.to} onLink={follow} onCaller={follow} onSame={same} onClose={letGo} />}</Answer>
         </Dock>
       )}
-      {selected !== null && <RangeTables run={run.id} range={selected} table={parameters["table"] ?? "all"} onTable={(table) => props.change({ table }, false)} onClose={() => select(null)} />}
+      {selected !== null && <RangeTables run={run.id} range={selected} table={parameters["table"] ?? "all"} flameHref={flameHref} onTable={(table) => props.change({ table }, false)} onClose={() => select(null)} />}
       <TrackList tracks={info.tracks} arrangement={arrangement} onFold={fold} onClose={close} onPin={pin} onGo={(track) => reach({ track, depth: 0 })} />
       {help && <KeyHelp onClose={() => setHelp(false)} />}
     </>

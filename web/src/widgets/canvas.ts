@@ -23,9 +23,26 @@ export function sheet(canvas: HTMLCanvasElement, height: number): Sheet | null {
   return { context, width, height };
 }
 
-/** As much of a text as fits. Letters are taken as equally wide: measuring each is what would make drawing slow. */
-export function fitted(text: string, width: number): string {
-  const letters = Math.floor((width - 4) / 6.2);
+/** What is written on canvases. */
+export const FONT = "11px ui-monospace, monospace";
+
+let measured = 0;
+
+/** How wide a letter is; all are, in this font. */
+function letterWidth(): number {
+  if (measured === 0 && typeof document !== "undefined") {
+    const context = document.createElement("canvas").getContext("2d");
+    if (context !== null) {
+      context.font = FONT;
+      measured = context.measureText("M".repeat(100)).width / 100;
+    }
+  }
+  return measured > 0 ? measured : 6.7;
+}
+
+/** As much of a text as fits, with a little room on both sides. One letter is measured: measuring each text is what would make drawing slow. */
+export function fitted(text: string, width: number, letter = letterWidth()): string {
+  const letters = Math.floor((width - 5) / letter);
   if (letters < 3) return "";
   return text.length <= letters ? text : `${text.slice(0, letters - 1)}…`;
 }

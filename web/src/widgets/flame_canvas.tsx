@@ -1,11 +1,13 @@
 // Draws a flame graph. A click, or Enter, makes a call fill the width; the arrow keys go from call to call.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { changeColour, heatColour, prefersDark } from "../base/colour";
+import { changeColour, prefersDark } from "../base/colour";
+import { flameColour, type FlameColour } from "../base/flame_colour";
 import type { FlameLayout } from "../base/flame_layout";
 import { duration, percent } from "../base/units";
 import type { FlameData } from "../data/api";
-import { fitted, sheet } from "./canvas";
+import { fitted, FONT, sheet } from "./canvas";
+import { Tooltip } from "./tooltip";
 
 const ROW = 18;
 
@@ -15,22 +17,18 @@ interface Properties {
   label: string;
   /** Roots at the bottom: for callers. */
   upward?: boolean;
-  /** Calls with this in their name or file are marked. */
-  search?: string;
+  /** Which places match what is searched for, if anything is: others are pale. */
+  found?: Uint8Array | null;
+  /** What tells the colour of a call. */
+  colour?: FlameColour;
   /** The call that fills the width. */
   focus?: number;
   onFocus?: (node: number | null) => void;
 }
 
-export function matches(data: FlameData, node: number, wanted: string): boolean {
-  const place = data.places[data.place[node] ?? 0];
-  return wanted !== "" && place !== undefined && `${place.name} ${place.file}`.toLowerCase().includes(wanted);
-}
-
-export function FlameCanvas({ data, layout, label, upward = false, search = "", focus = -1, onFocus }: Properties) {
+export function FlameCanvas({ data, layout, label, upward = false, found = null, colour = "name", focus = -1, onFocus }: Properties) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [hover, setHover] = useState<{ node: number; x: number; y: number } | null>(null);
-  const wanted = search.toLowerCase();
   const focused = focus >= 0 && focus < data.parent.length && (layout.width[focus] ?? 0) > 0 ? focus : -1;
   const [from, length] = focused >= 0 ? [layout.left[focused] ?? 0, layout.width[focused] ?? 1] : [0, layout.total];
   const row = (node: number) => (upward ? layout.deepest - (layout.depth[node] ?? 0) : (layout.depth[node] ?? 0));
@@ -43,16 +41,18 @@ export function FlameCanvas({ data, layout, label, upward = false, search = "", 
       if (paper === null) return;
       const { context, width } = paper;
       const dark = prefersDark();
-      context.font = "11px ui-monospace, monospace";
+      const colours = data.places.map((place) => flameColour(place, colour, dark));
+      context.font = FONT;
       context.textBaseline = "middle";
       for (let node = 0; node < data.parent.length; node++) {
         const left = (((layout.left[node] ?? 0) - from) / length) * width;
         const wide = ((layout.width[node] ?? 0) / length) * width;
         if (wide < 0.4 || left + wide < 0 || left > width) continue;
         const [begin, end, top] = [Math.max(0, left), Math.min(width, left + wide), row(node) * ROW];
-        const name = data.places[data.place[node] ?? 0]?.name ?? "";
-        context.globalAlpha = wanted !== "" && !matches(data, node, wanted) ? 0.35 : 1;
-        context.fillStyle = compared ? changeColour(data.before[node] ?? 0, data.total_time[node] ?? 0, dark) : heatColour(name, dark);
+        const index = data.place[node] ?? 0;
+        const name = data.places[index]?.name ?? "";
+        context.globalAlpha = found !== null && found[index] !== 1 ? 0.3 : 1;
+        context.fillStyle = compared ? changeColour(data.before[node] ?? 0, data.total_time[node] ?? 0, dark) : (colours[index] ?? "");
         context.fillRect(begin, top, Math.max(0.5, end - begin - 0.5), ROW - 1);
         if (node === current) {
           context.strokeStyle = dark ? "#fff" : "#1b1f27";
@@ -71,7 +71,7 @@ export function FlameCanvas({ data, layout, label, upward = false, search = "", 
       removeEventListener("resize", redraw);
       scheme.removeEventListener("change", redraw);
     };
-  }, [data, layout, from, length, wanted, current, upward]);
+  }, [data, layout, from, length, found, colour, current, upward]);
 
   const nodeAt = (event: MouseEvent) => {
     const box = canvas.current?.getBoundingClientRect();
@@ -125,13 +125,13 @@ export function FlameCanvas({ data, layout, label, upward = false, search = "", 
         }}
       />
       {hover !== null && place !== undefined && (
-        <div class="hover" role="status" style={{ left: `${Math.max(0, Math.min(hover.x + 14, (canvas.current?.clientWidth ?? 600) - 320))}px`, top: `${hover.y + 20}px` }}>
+        <Tooltip of={canvas.current} x={hover.x} y={hover.y}>
           {place.name}
           <br />
           {duration(time)} ({share}){data.own_time[hover.node] !== undefined && `, own ${duration(data.own_time[hover.node] ?? 0)}`}
           {compared && `, before ${duration(data.before[hover.node] ?? 0)}`}
           {place.file !== "" && <><br />{place.file}{place.line > 0 && `:${place.line}`}</>}
-        </div>
+        </Tooltip>
       )}
     </div>
   );

@@ -1,7 +1,9 @@
 // Everything about a span: times, inputs, what it is inside of, what it belongs to.
 
+import { doorway } from "../base/doors";
 import { duration, moment } from "../base/units";
 import type { Caller, Link, SpanDetails } from "../data/api";
+import { isStatic } from "../data/server";
 
 type To = (view: string, parameters: Record<string, string>) => string;
 
@@ -11,6 +13,8 @@ interface Properties {
   details: SpanDetails;
   onLink: (link: Link) => void;
   onCaller: (caller: Caller) => void;
+  /** To the previous or next span of the same name. */
+  onSame: (step: 1 | -1) => void;
   onClose: () => void;
 }
 
@@ -25,6 +29,13 @@ export function SpanCard(props: Properties) {
     <section class="table" aria-label="Span">
       <header>
         <h2>{details.name}</h2>
+        {details.door !== "" && !isStatic && <a href={doorway(details.door)} data-door={details.door}>{details.category === "idle" ? "About this gap" : "All calls"}</a>}
+        {details.category !== "idle" && (
+          <>
+            <button type="button" onClick={() => props.onSame(-1)} aria-label="Previous of this name" title="Previous of this name (,)">‹</button>
+            <button type="button" onClick={() => props.onSame(1)} aria-label="Next of this name" title="Next of this name (.)">›</button>
+          </>
+        )}
         <button type="button" onClick={props.onClose} aria-label="Close">✕</button>
       </header>
       <dl>

@@ -12,6 +12,11 @@ export interface Range {
   to: number;
 }
 
+/** A stretch of time, of some tracks where it is not all. */
+export interface Area extends Range {
+  tracks: readonly number[] | null;
+}
+
 /** Where a span is drawn. */
 export interface Mark {
   track: number;
@@ -31,11 +36,13 @@ export interface Scene {
   layout: Layout;
   seen: Range;
   scroll: number;
-  selected: Range | null;
+  selected: Area | null;
   mark: Mark | null;
   arrows: readonly Arrow[];
-  /** In lower case; what does not match is faded. */
+  /** What is searched for. */
   search: string;
+  /** The names of what was found: all else is faded. */
+  names: ReadonlySet<string> | null;
   dark: boolean;
 }
 
@@ -269,10 +276,11 @@ function firstEnding(end: Float64Array, from: number, to: number, time: number):
 }
 
 /** The colours of an answer's looks, made again when the light or the search changes. */
-function coloursOf(looks: Looks, scene: Scene): Uint32Array {
-  const key = `${scene.dark ? 1 : 0}${scene.search}`;
+export function coloursOf(looks: Looks, scene: Scene): Uint32Array {
+  const { names } = scene;
+  const key = `${scene.dark ? 1 : 0}${names === null ? "" : `${names.size} ${scene.search}`}`;
   if (looks.colours?.key !== key) {
-    const values = Uint32Array.from(looks.list, (look) => spanColour(look.name, scene.info.categories[look.category] ?? "", scene.dark, scene.search !== "" && !look.name.toLowerCase().includes(scene.search)));
+    const values = Uint32Array.from(looks.list, (look) => spanColour(look.name, scene.info.categories[look.category] ?? "", scene.dark, names !== null && !names.has(look.name)));
     looks.colours = { key, values };
   }
   return looks.colours.values;

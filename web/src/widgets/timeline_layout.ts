@@ -109,6 +109,13 @@ export function lineAt(layout: Layout, scroll: number, height: number, y: number
   return y < RULER ? null : (seenLines(layout, scroll, height).findLast(hit) ?? null);
 }
 
+/** The tracks that are drawn between two heights of the screen. */
+export function tracksBetween(layout: Layout, scroll: number, height: number, from: number, to: number): number[] {
+  const [top, bottom] = [Math.min(from, to), Math.max(from, to)];
+  const touched = seenLines(layout, scroll, height).filter(({ line: known, y }) => y < bottom && y + known.height > top);
+  return [...new Set(touched.flatMap(({ line: known }) => (known.track === null ? (known.folded ? known.members : []) : [known.track.id])))];
+}
+
 /** Where a lane of a track is on the screen, in sight or not; a folded track has all in its first lane, a closed group in its title. */
 export function rowOf(layout: Layout, scroll: number, row: { track: number; depth: number }): number | null {
   const pinned = layout.pinned.find((known) => known.track?.id === row.track);

@@ -1,8 +1,8 @@
 // What is drawn over the pixels of a timeline: the ruler, names, titles of tracks, the chosen span, its arrows, the selected range.
 
 import { moment, shown as withUnit } from "../base/units";
-import { fitted } from "./canvas";
-import type { Arrow, Mark, Range, Scene } from "./timeline_canvas";
+import { fitted, FONT } from "./canvas";
+import type { Area, Arrow, Mark, Range, Scene } from "./timeline_canvas";
 import { HEAD, ROW, rowOf, RULER, seenLines, type Layout } from "./timeline_layout";
 
 /** The name of a rectangle that is wide enough. */
@@ -28,7 +28,7 @@ export function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width
   const [text, quiet, back] = scene.dark ? ["#e6e8ec", "#a2aab8", "#16181d"] : ["#1b1f27", "#5a6270", "#ffffff"];
   const scale = width / Math.max(1, scene.seen.to - scene.seen.from);
   const x = (time: number) => (time - scene.seen.from) * scale;
-  context.font = "11px ui-monospace, monospace";
+  context.font = FONT;
   context.textBaseline = "middle";
   context.fillStyle = text;
   for (const label of labels) {
@@ -45,7 +45,7 @@ export function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width
     context.fillStyle = text;
     const sign = line.folded ? "▸" : "▾";
     const title = line.track === null ? `${sign} ${line.group}` : `   ${sign} ${line.pinned ? `${line.group} · ` : ""}${line.track.name}`;
-    context.font = line.track === null ? "bold 11px ui-monospace, monospace" : "11px ui-monospace, monospace";
+    context.font = line.track === null ? `bold ${FONT}` : FONT;
     context.fillText(title, 4, y + HEAD / 2 + 1);
     if (line.track === null) continue;
     context.fillStyle = quiet;
@@ -58,15 +58,32 @@ export function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width
   drawArrows(context, scene, x, width);
   context.restore();
   drawRuler(context, scene, x, width, [text, quiet, back]);
-  if (scene.selected !== null) {
-    const [left, right] = [Math.max(0, x(scene.selected.from)), Math.min(width, x(scene.selected.to))];
-    context.fillStyle = scene.dark ? "rgba(138,180,255,.18)" : "rgba(26,86,196,.13)";
-    if (right > left) context.fillRect(left, 0, right - left, height);
+  if (scene.selected !== null) drawSelected(context, scene, scene.selected, x, width, height);
+}
+
+/** The selected time, of all tracks or of some, with edges to hold. */
+function drawSelected(context: CanvasRenderingContext2D, scene: Scene, area: Area, x: (time: number) => number, width: number, height: number): void {
+  const [left, right] = [Math.max(-2, x(area.from)), Math.min(width + 2, x(area.to))];
+  if (right < left) return;
+  const [colour, fill] = scene.dark ? ["#8ab4ff", "rgba(138,180,255,.18)"] : ["#1a56c4", "rgba(26,86,196,.13)"];
+  context.fillStyle = fill;
+  if (area.tracks === null) context.fillRect(left, RULER, right - left, height - RULER);
+  else {
+    for (const { line, y } of seenLines(scene.layout, scene.scroll, height)) {
+      const top = Math.max(y, line.pinned ? RULER : RULER + scene.layout.pinnedHeight);
+      if (line.track !== null && area.tracks.includes(line.track.id)) context.fillRect(left, top, right - left, y + line.height - top);
+    }
+  }
+  context.fillRect(left, 0, right - left, RULER - 1);
+  context.fillStyle = colour;
+  for (const edge of [left, right]) {
+    context.fillRect(edge - 0.5, 0, 1, height);
+    context.fillRect(edge - 2.5, RULER - 17, 5, 14);
   }
 }
 
 function drawRuler(context: CanvasRenderingContext2D, scene: Scene, x: (time: number) => number, width: number, [text, quiet, back]: readonly string[]): void {
-  context.font = "11px ui-monospace, monospace";
+  context.font = FONT;
   context.fillStyle = back ?? "";
   context.fillRect(0, 0, width, RULER - 1);
   context.fillStyle = quiet ?? "";

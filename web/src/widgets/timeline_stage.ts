@@ -6,6 +6,7 @@ import type { TimelineInfo } from "../data/api";
 import { Tiles, type Place } from "../data/tiles";
 import { Painter, type Found, type Mark, type Range, type Scene } from "./timeline_canvas";
 import { HEAD, ROW, RULER, seenLines, type Layout } from "./timeline_layout";
+import type { Minimap } from "./timeline_minimap";
 
 const SETTLED_AFTER = 200;
 /** Measures that are kept. */
@@ -14,7 +15,7 @@ const MEASURED = 4000;
 const FEW_TRACKS = 40;
 
 /** What the page decides; the rest the stage knows itself. */
-export type Chosen = Pick<Scene, "selected" | "mark" | "arrows" | "search">;
+export type Chosen = Pick<Scene, "selected" | "mark" | "arrows" | "search" | "names">;
 
 /** A lane of a track. */
 export type Row = Pick<Mark, "track" | "depth">;
@@ -22,7 +23,11 @@ export type Row = Pick<Mark, "track" | "depth">;
 export class Stage {
   readonly painter: Painter;
   private readonly tiles: Tiles;
-  private chosen: Chosen = { selected: null, mark: null, arrows: [], search: "" };
+  private chosen: Chosen = { selected: null, mark: null, arrows: [], search: "", names: null };
+  /** Where the pointer is, as a share of the width: keys zoom there. */
+  pointer: number | null = null;
+  /** Follows what is seen. */
+  minimap: Minimap | null = null;
   private asked = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private measured = 0;
@@ -105,6 +110,7 @@ export class Stage {
     const { scene } = this;
     this.request();
     const rectangles = this.painter.paint(scene);
+    this.minimap?.follow(scene);
     this.measured += 1;
     if (this.measured % MEASURED === 0) performance.clearMeasures("timeline frame");
     performance.measure("timeline frame", { start, end: performance.now(), detail: { rectangles } });
@@ -147,7 +153,8 @@ export class Stage {
     this.settle();
   }
 
-  zoom(factor: number, centre = 0.5): void {
+  /** Zooms around a share of the width: where the pointer is, or the middle. */
+  zoom(factor: number, centre = this.pointer ?? 0.5): void {
     const { from, to } = this.seen;
     const point = from + (to - from) * centre;
     this.show({ from: point - (point - from) * factor, to: point + (to - point) * factor });
@@ -157,6 +164,12 @@ export class Stage {
   move(share: number): void {
     const { from, to } = this.seen;
     this.show({ from: from + (to - from) * share, to: to + (to - from) * share });
+  }
+
+  /** The first of some tracks that can be seen, or the first of all. */
+  firstTrack(tracks: readonly number[]): number | undefined {
+    const seen = seenLines(this.layout, this.scroll, this.painter.height).flatMap(({ line, y }) => (line.track !== null && y + HEAD + ROW > RULER + this.layout.pinnedHeight ? [line.track.id] : []));
+    return seen.find((track) => tracks.includes(track)) ?? tracks[0];
   }
 
   /** Scrolls up and down. */

@@ -200,6 +200,17 @@ answers! {
         own: i64,
         /// Its time with all it called.
         total: i64,
+        /// Whose code it is: `yours`, `library`, `native` or `other`.
+        origin: String,
+        /// The library it is in; empty where it is in none.
+        library: String,
+    }
+    /// The functions whose name and file match a pattern.
+    FlameNames {
+        /// Each as its name, a space and its file.
+        names: Vec<String>,
+        /// What is wrong with the pattern, where something is.
+        problem: Option<String>,
     }
     /// A thread whose calls can be shown in order of time.
     FlameThread {

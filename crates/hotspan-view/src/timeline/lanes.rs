@@ -46,6 +46,11 @@ impl Lane {
         }
     }
 
+    /// The first row that begins at a moment or later; the number of rows where none does.
+    pub(super) fn first_from(&self, time: i64) -> usize {
+        self.begin.partition_point(|&begin| begin < time)
+    }
+
     /// The piece at a moment: one that has it inside, or begins there.
     pub(crate) fn at(&self, time: i64) -> Option<Piece> {
         let row = self.begin.partition_point(|&begin| begin <= time).checked_sub(1)?;

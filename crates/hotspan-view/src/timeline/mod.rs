@@ -7,12 +7,16 @@
 //! | `samples` | calls that samples saw |
 //! | `pyramid` | less and less detail |
 //! | `counters` | values over time |
+//! | `idle` | why devices were idle |
+//! | `beside` | what lies beside a span |
 //! | `tile` | what is sent |
 //! | `search` | spans by name |
 //!
-//! A track's number is that of the trace; its sampled calls and the counters are numbered after all tracks.
+//! A track's number is that of the trace; its sampled calls, the counters and the idle time of devices are numbered after all tracks.
 
+mod beside;
 mod counters;
+mod idle;
 mod lanes;
 mod names;
 mod pyramid;
@@ -23,15 +27,19 @@ mod tile;
 use hotspan_analyze::Model;
 use std::collections::HashSet;
 
-use hotspan_store::{Category, ProcessId, TrackId};
+use hotspan_store::{Category, ProcessId, StringId, TrackId};
 
+pub(crate) use self::beside::Towards;
 use self::counters::{Counter, counters};
+use self::idle::IdleTracks;
+pub(crate) use self::idle::idle_at;
 pub(crate) use self::lanes::{Lanes, Piece};
+use self::names::is_device;
+pub(crate) use self::names::process_name;
 pub(crate) use self::names::track_names;
-use self::names::{is_device, process_name};
 use self::samples::sampled_lanes;
 use self::search::Searches;
-pub(crate) use self::search::Which;
+pub(crate) use self::search::{Query, Which, beginning, pattern_of};
 pub(crate) use self::tile::{COARSEST, COLUMNS};
 use crate::api::{Band, TimelineInfo, TrackInfo};
 
@@ -44,6 +52,7 @@ pub(crate) struct Timeline {
     lanes: Vec<Lanes>,
     counters: Vec<Counter>,
     hidden_counters: u64,
+    idle: IdleTracks,
     searches: Searches,
     begin: i64,
     end: i64,
@@ -77,16 +86,33 @@ impl Timeline {
                 Lanes::of(&pieces)
             })
             .collect();
-        lanes.extend(sampled_lanes(model, model.categories().count() as u16));
+        let sampled = model.categories().count() as u16;
+        lanes.extend(sampled_lanes(model, sampled));
         let (counters, hidden_counters) = counters(model);
         let (begin, length) = model.window();
-        let searches = Searches::default();
-        Self { lanes, counters, hidden_counters, searches, begin: begin.0, end: begin.plus(length).0 }
+        let idle = IdleTracks::of(model, sampled + 1);
+        let (searches, end) = (Searches::default(), begin.plus(length).0);
+        Self { lanes, counters, hidden_counters, idle, searches, begin: begin.0, end }
     }
 
-    /// The lanes of a track or of its samples.
+    /// The lanes of a track, of its samples or of the idle time of a device.
     pub(crate) fn lanes(&self, id: u32) -> Option<&Lanes> {
-        self.lanes.get(id as usize)
+        let idle = || Some(&self.idle.tracks.get(self.idle_device(id)?)?.lanes);
+        self.lanes.get(id as usize).or_else(idle)
+    }
+
+    /// The name of a piece.
+    pub(crate) fn name<'a>(&'a self, model: &'a Model, name: StringId) -> &'a str {
+        match name.index().checked_sub(model.strings().len()) {
+            Some(own) => self.idle.names.get(own).map_or("", String::as_str),
+            None => model.str(name),
+        }
+    }
+
+    /// Which device has its idle time on this track.
+    pub(crate) fn idle_device(&self, id: u32) -> Option<usize> {
+        let device = (id as usize).checked_sub(self.lanes.len() + self.counters.len())?;
+        (device < self.idle.tracks.len()).then_some(device)
     }
 
     /// The pieces that lie over each other at a moment, the outermost first, with their depth.
@@ -129,14 +155,19 @@ impl Timeline {
             columns: COLUMNS,
             tracks: self.tracks(model),
             steps: steps.collect(),
-            categories: model.categories().map(|(_, name, _)| name.to_owned()).chain([sampled]).collect(),
+            categories: model
+                .categories()
+                .map(|(_, name, _)| name.to_owned())
+                .chain([sampled])
+                .chain(idle::categories())
+                .collect(),
             hidden: self.lanes.iter().map(|track| track.hidden).sum::<u64>() + self.hidden_counters,
             record: RECORD.to_owned(),
         }
     }
 
-    /// Tracks in the order they are shown: by process, in each its counters first, samples below the spans of their thread.
-    /// Processes that have counters alone come last.
+    /// Tracks in the order they are shown: by process, in each its counters first, samples below the spans of their thread. Devices come
+    /// before the programs that use them, whose stacks are deep. Processes that have counters alone come last.
     fn tracks(&self, model: &Model) -> Vec<TrackInfo> {
         let mut shown = Vec::new();
         let tracks = (0..model.tracks().len()).map(TrackId::at);
@@ -158,13 +189,30 @@ impl Timeline {
                 least: counter.least(),
                 most: counter.most(),
             };
-            let process_order = counter.process.map(|id| (model.process(id).sort_index.unwrap_or(0), id));
+            let process_order = counter.process.map(|id| order_of(model, id));
             let alone = counter.process.is_some_and(|id| !working.contains(&id));
             shown.push(((alone, process_order, 0, 0, index, 0), info));
         }
+        for (device, track) in self.idle.tracks.iter().enumerate().filter(|(_, track)| track.lanes.pieces > 0)
+        {
+            let id = (self.lanes.len() + self.counters.len() + device) as u32;
+            let info = TrackInfo {
+                id,
+                kind: "idle".to_owned(),
+                process: process_name(model, track.process),
+                name: "Idle, by cause".to_owned(),
+                device: true,
+                depth: 1,
+                spans: track.lanes.pieces,
+                unit: String::new(),
+                least: 0.0,
+                most: 0.0,
+            };
+            shown.push(((false, Some(order_of(model, track.process)), 0, 1, device, id), info));
+        }
         for index in 0..model.tracks().len() {
             let id = TrackId::at(index);
-            let (track, process) = (model.track(id), model.process(model.track(id).process));
+            let track = model.track(id);
             let (process_name, name) = track_names(model, id);
             for (kind, number) in [("spans", id.0), ("samples", self.sampled(id))] {
                 let Some(lanes) = self.lanes(number).filter(|lanes| lanes.pieces > 0) else { continue };
@@ -180,11 +228,16 @@ impl Timeline {
                     least: 0.0,
                     most: 0.0,
                 };
-                let process_order = Some((process.sort_index.unwrap_or(0), track.process));
+                let process_order = Some(order_of(model, track.process));
                 shown.push(((false, process_order, 1, track.sort_index.unwrap_or(0), index, number), info));
             }
         }
         shown.sort_by_key(|(order, _)| *order);
         shown.into_iter().map(|(_, info)| info).collect()
     }
+}
+
+/// Devices before programs, then as the trace wants it.
+fn order_of(model: &Model, process: ProcessId) -> (bool, i64, ProcessId) {
+    (!is_device(model, process), model.process(process).sort_index.unwrap_or(0), process)
 }

@@ -26,7 +26,7 @@ pub(crate) fn track_names(model: &Model, id: TrackId) -> (String, String) {
 }
 
 /// A process, or the device that stands as one in the trace.
-pub(super) fn process_name(model: &Model, id: ProcessId) -> String {
+pub(crate) fn process_name(model: &Model, id: ProcessId) -> String {
     let process = model.process(id);
     let text = |text| Some(model.str(text).trim()).filter(|text| !text.is_empty());
     let (name, label) = (process.name.and_then(text), process.labels.and_then(text));

@@ -33,10 +33,11 @@ pub(crate) const COLUMNS: u32 = 10;
 /// The coarsest level: one tile of it holds any trace.
 pub(crate) const COARSEST: u32 = 52;
 /// Longer names are cut in tiles; a span's details have all of it.
-const LONGEST_NAME: usize = 160;
+pub(super) const LONGEST_NAME: usize = 160;
 
 /// What a tile is made of while it grows.
 struct Tile<'a> {
+    timeline: &'a Timeline,
     model: &'a Model,
     head: TileHead,
     looks: HashMap<(StringId, u16), u32>,
@@ -78,6 +79,7 @@ impl Timeline {
     /// Any stretch of time, in the form of a tile.
     fn stretch(&self, model: &Model, tracks: &[u32], range: (i64, i64), level: u32) -> Bytes {
         let mut tile = Tile {
+            timeline: self,
             model,
             head: TileHead { looks: Vec::new(), tracks: Vec::new(), counters: Vec::new() },
             looks: HashMap::new(),
@@ -126,7 +128,7 @@ impl Tile<'_> {
 
     fn look(&mut self, name: StringId, category: u16) -> u32 {
         *self.looks.entry((name, category)).or_insert_with(|| {
-            let text = self.model.str(name);
+            let text = self.timeline.name(self.model, name);
             let end = text.char_indices().nth(LONGEST_NAME).map_or(text.len(), |(end, _)| end);
             self.head.looks.push(Look { name: text[..end].to_owned(), category: category.into() });
             self.head.looks.len() as u32 - 1

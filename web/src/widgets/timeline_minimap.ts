@@ -1,0 +1,144 @@
+// The minimap: all of the recording in a strip, and in it a window of what is seen. Dragging moves the window.
+
+import { packed } from "../base/colour";
+import type { TimelineInfo } from "../data/api";
+import type { Tiles, TrackTile } from "../data/tiles";
+import { coloursOf, type Range, type Scene } from "./timeline_canvas";
+
+/** Rows that are drawn at most. */
+const MOST_ROWS = 14;
+/** A window is at least this wide, so that it can be seen and held. */
+const NARROWEST = 4;
+
+/** The lane that shows most: the outermost call of a thread covers everything. */
+export function busiestLane(lanes: Uint32Array): number {
+  let [best, most] = [0, -1];
+  for (let lane = 0; lane + 1 < lanes.length; lane++) {
+    const count = (lanes[lane + 1] ?? 0) - (lanes[lane] ?? 0);
+    if (count > most) [best, most] = [lane, count];
+  }
+  return best;
+}
+
+/** Where the window is in a strip of so many pixels. */
+export function windowOf(seen: Range, whole: Range, width: number): { left: number; width: number } {
+  const length = Math.max(1, whole.to - whole.from);
+  const wide = Math.min(width, Math.max(NARROWEST, ((seen.to - seen.from) / length) * width));
+  const left = ((seen.from - whole.from) / length) * width;
+  return { left: Math.max(0, Math.min(width - wide, left)), width: wide };
+}
+
+export class Minimap {
+  private painted = "";
+  private held: { x: number; from: number } | null = null;
+  private readonly whole: Range;
+
+  constructor(
+    private readonly canvas: HTMLCanvasElement,
+    private readonly box: HTMLElement,
+    private readonly info: TimelineInfo,
+    private readonly show: (seen: Range) => void,
+  ) {
+    this.whole = { from: info.begin, to: info.end };
+    for (const [name, listener] of this.listeners) canvas.parentElement?.addEventListener(name, listener);
+  }
+
+  close(): void {
+    for (const [name, listener] of this.listeners) this.canvas.parentElement?.removeEventListener(name, listener);
+  }
+
+  private seen: Range = { from: 0, to: 1 };
+
+  private readonly down = (event: Event): void => {
+    if (!(event instanceof PointerEvent) || event.button !== 0) return;
+    const box = this.canvas.getBoundingClientRect();
+    const x = event.clientX - box.left;
+    const { left, width } = windowOf(this.seen, this.whole, box.width);
+    // Beside the window: it comes here first.
+    if (x < left || x > left + width) this.centre(x, box.width);
+    this.held = { x, from: this.seen.from };
+    (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
+  };
+
+  private readonly moved = (event: Event): void => {
+    if (!(event instanceof PointerEvent) || this.held === null) return;
+    const box = this.canvas.getBoundingClientRect();
+    const shift = ((event.clientX - box.left - this.held.x) / Math.max(1, box.width)) * (this.whole.to - this.whole.from);
+    const length = this.seen.to - this.seen.from;
+    this.seen = { from: this.held.from + shift, to: this.held.from + shift + length };
+    this.show(this.seen);
+  };
+
+  private readonly up = (): void => {
+    this.held = null;
+  };
+
+  private readonly listeners: readonly [string, (event: Event) => void][] = [
+    ["pointerdown", this.down],
+    ["pointermove", this.moved],
+    ["pointerup", this.up],
+    ["pointercancel", this.up],
+  ];
+
+  private centre(x: number, width: number): void {
+    const middle = this.whole.from + (x / Math.max(1, width)) * (this.whole.to - this.whole.from);
+    const half = (this.seen.to - this.seen.from) / 2;
+    this.seen = { from: middle - half, to: middle + half };
+    this.show(this.seen);
+  }
+
+  /** Moves the window; the strip is painted anew only when there is something new in it. */
+  follow(scene: Scene): void {
+    this.seen = scene.seen;
+    const width = this.canvas.clientWidth;
+    const { left, width: wide } = windowOf(scene.seen, this.whole, width);
+    this.box.style.transform = `translateX(${left}px)`;
+    this.box.style.width = `${wide}px`;
+    const tiles = this.tiles(scene.tiles);
+    const key = `${width} ${scene.dark} ${scene.search} ${scene.names?.size ?? 0} ${tiles.map(({ parts }) => parts.length).join(" ")}`;
+    if (key === this.painted) return;
+    this.painted = key;
+    this.paint(scene, tiles);
+  }
+
+  private tiles(tiles: Tiles): { parts: TrackTile[] }[] {
+    const [first, last] = tiles.indices(tiles.coarsest, this.info.begin, this.info.end);
+    const found: { parts: TrackTile[] }[] = [];
+    for (const track of this.info.tracks) {
+      if (track.kind === "counter" || found.length >= MOST_ROWS) continue;
+      const parts: TrackTile[] = [];
+      for (let index = first; index <= last; index++) {
+        const tile = tiles.find(track.id, tiles.coarsest, index);
+        if (tile !== null && !parts.includes(tile)) parts.push(tile);
+      }
+      found.push({ parts });
+    }
+    return found;
+  }
+
+  private paint(scene: Scene, rows: readonly { parts: TrackTile[] }[]): void {
+    const context = this.canvas.getContext("2d");
+    if (context === null) return;
+    const ratio = devicePixelRatio;
+    const [wide, high] = [Math.max(1, Math.round(this.canvas.clientWidth * ratio)), Math.max(1, Math.round(this.canvas.clientHeight * ratio))];
+    [this.canvas.width, this.canvas.height] = [wide, high];
+    const image = new ImageData(wide, high);
+    const pixels = new Uint32Array(image.data.buffer);
+    pixels.fill(packed(220, 0.12, scene.dark ? 0.13 : 0.97));
+    const scale = wide / Math.max(1, this.whole.to - this.whole.from);
+    rows.forEach(({ parts }, number) => {
+      const [top, bottom] = [Math.round((number / rows.length) * high), Math.max(Math.round((number / rows.length) * high) + 1, Math.round(((number + 1) / rows.length) * high) - 1)];
+      for (const tile of parts) {
+        const colours = coloursOf(tile.looks, scene);
+        const lane = busiestLane(tile.lanes);
+        for (let place = tile.lanes[lane] ?? 0; place < (tile.lanes[lane + 1] ?? 0); place++) {
+          const left = Math.max(0, Math.floor(((tile.begin[place] ?? 0) - this.whole.from) * scale));
+          const right = Math.min(wide, Math.max(left + 1, Math.floor(((tile.end[place] ?? 0) - this.whole.from) * scale)));
+          const colour = colours[tile.look[place] ?? 0] ?? 0;
+          for (let row = top; row < bottom && row < high; row++) pixels.fill(colour, row * wide + left, row * wide + right);
+        }
+      }
+    });
+    context.putImageData(image, 0, 0);
+  }
+}
