@@ -1,17 +1,16 @@
 // Uses the views as a person would, with keys and mouse, and prints what came of it; python/tests/test_view_actions.py judges it.
 // Usage: node e2e/actions.mjs ADDRESS FOLDER < {"recorded": RUN, "sampled": RUN, "file": SOURCE, "half": NANOSECONDS}
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { open, settled, show } from "./browser.mjs";
+import { settled, show } from "./browser.mjs";
+import { perform, start } from "./harness.mjs";
 import { snapshot } from "./snapshot.mjs";
 
-const [address, folder] = process.argv.slice(2);
-const { recorded, sampled, file, half } = JSON.parse(readFileSync(0, "utf8"));
-const { page, context, complaints } = await open(address);
+const browser = await start();
+const { page, context, address, parameters, changed } = browser;
+const { recorded, sampled, file, half } = browser.wanted;
+const folder = process.argv[3];
 await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-const parameters = () => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1])));
-const changed = (name) => page.waitForFunction((known) => new URLSearchParams(location.hash.split("?")[1]).has(known), name);
 const first = async () => (await snapshot(page)).tables[0]?.rows ?? [];
 
 async function tables() {
@@ -148,16 +147,4 @@ async function perfetto() {
   return { title, spans: trace.traceEvents.filter((event) => event.ph === "X").length };
 }
 
-const seen = {};
-try {
-  for (const action of [tables, modules, flame, memory, source, keys, downloads, perfetto]) {
-    seen.doing = action.name;
-    seen[action.name] = await action();
-  }
-  delete seen.doing;
-} catch (error) {
-  seen.failed = `${seen.doing}: ${String(error)}`;
-} finally {
-  await context.close();
-}
-console.log(JSON.stringify({ ...seen, complaints }));
+await perform(browser, [tables, modules, flame, memory, source, keys, downloads, perfetto]);

@@ -1,12 +1,11 @@
 // Follows rows of tables to what they stand for, and counts clicks and keys; python/tests/test_view_doors.py judges it.
 // Usage: node e2e/doors.mjs ADDRESS < {"run": RUN, "operator": NAME, "kernel": NAME, "hostile": NAME, "begin": NANOSECONDS, "end": NANOSECONDS}
-import { readFileSync } from "node:fs";
-import { open, settled, show } from "./browser.mjs";
+import { settled, show } from "./browser.mjs";
+import { perform, start } from "./harness.mjs";
 
-const address = process.argv[2];
-const { run, operator, kernel, hostile, begin, end } = JSON.parse(readFileSync(0, "utf8"));
-const { page, context, complaints } = await open(address, { width: 1366, height: 768 });
-const parameters = () => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1])));
+const browser = await start({ width: 1366, height: 768 });
+const { page, address, parameters } = browser;
+const { run, operator, kernel, hostile, begin, end } = browser.wanted;
 let clicks = 0;
 const click = async (target) => {
   clicks += 1;
@@ -191,16 +190,4 @@ async function phone() {
   return { box, wide, covered };
 }
 
-const seen = {};
-try {
-  for (const action of [slowest, upwards, keyboard, arrows, shared, range, gap, module, function_, allocation, names, phone]) {
-    seen.doing = action.name.replace("_", "");
-    seen[seen.doing] = await action();
-  }
-  delete seen.doing;
-} catch (error) {
-  seen.failed = `${seen.doing}: ${String(error)}`;
-} finally {
-  await context.close();
-}
-console.log(JSON.stringify({ ...seen, complaints }));
+await perform(browser, [slowest, upwards, keyboard, arrows, shared, range, gap, module, function_, allocation, names, phone]);
