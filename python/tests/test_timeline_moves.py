@@ -457,7 +457,7 @@ def test_one_drag_gives_tables_and_one_click_the_flame_graph(
         server.address,
         ("show", "timeline", everything(server, run)),
         ("drawn",),
-        # In the ruler a drag selects whatever the switch says.
+        # One drag, in the ruler: it selects whatever the switch says. Then one click.
         ("drag", left, y, right, y),
         ("wait", "section[aria-label='Selected range'] tbody tr"),
         ("click", "section[aria-label='Selected range'] button:text-is('Flame graph')"),

@@ -151,11 +151,13 @@ function Graph(props: ViewProperties & { data: FlameData }) {
     return sum;
   }, [data, found.places, layout]);
   const range = selected(parameters);
+  // Calls too short to be sent have their time in the whole all the same.
+  const total = compared ? layout.total : data.total;
   return (
     <>
       <div class="tabs">
         <SearchField {...props} />
-        {found.text !== "" && <span role="status">{found.problem ?? (found.places === null ? "…" : `${duration(time)} (${percent((time / layout.total) * 100)}) match`)}</span>}
+        {found.text !== "" && <span role="status">{found.problem ?? (found.places === null ? "…" : `${duration(time)} (${percent((time / Math.max(1, total)) * 100)}) match`)}</span>}
         {data.threads.length > 1 && (
           <label>
             Thread{" "}
@@ -176,7 +178,7 @@ function Graph(props: ViewProperties & { data: FlameData }) {
         )}
         <button type="button" disabled={!(focus >= 0)} onClick={() => props.change({ node: undefined })}>All</button>
         <span class="quiet">
-          {duration(layout.total)} in {data.source}
+          {duration(total)} in {data.source}
           {range !== null && !isStatic && ` of the selected ${duration(range.end - range.begin)}`}
           {compared && "; red took longer than before, blue less"}
           {data.hidden > 0 && `; ${data.hidden} calls too short to be seen are left out`}
