@@ -188,7 +188,6 @@ def test_a_span_leads_to_all_calls_of_its_name(server: ViewServer, recorded: int
 def test_idle_lanes_add_up_to_the_idle_time(server: ViewServer, recorded: int) -> None:
     info = server.api(f"run/{recorded}/timeline")
     (idle,) = [track for track in info["tracks"] if track["kind"] == "idle"]
-    tile = server.tile(recorded, 52, 0, [idle["id"]])
     fine: dict[float, tuple[float, str]] = {}
     level = 12
     for index in range((info["end"] >> (level + info["columns"])) + 1):
@@ -196,8 +195,9 @@ def test_idle_lanes_add_up_to_the_idle_time(server: ViewServer, recorded: int) -
         for begin, end, _, look, many in part.lanes[idle["id"]][0]:
             if many == 1:
                 fine[begin] = (end, info["categories"][part.looks[look]["category"]])
-    assert sum(many for *_, many in tile.lanes[idle["id"]][0]) == idle["spans"]
     rows = server.rows(f"run/{recorded}/table/gpu", "idle")
+    whole = server.tile(recorded, 52, 0, [idle["id"]])
+    assert sum(many for *_, many in whole.lanes[idle["id"]][0]) == sum(row["pieces"] for row in rows)
     by_cause = {row["cause"]: row["total"] for row in rows}
     loader = sum(end - begin for begin, (end, kind) in fine.items() if kind == "idle data_loader")
     assert loader == pytest.approx(by_cause["data_loader"], rel=0.001)
@@ -413,6 +413,7 @@ def test_an_idle_moment_says_why(server: ViewServer, run: int, stage: dict[str, 
         server.address,
         ("show", "timeline", everything(server, run)),
         ("drawn",),
+        ("evaluate", SETTLED),
         ("click_at", x, y),
         ("wait", "section[aria-label=Span]"),
         ("text", "section[aria-label=Span]"),
@@ -421,9 +422,9 @@ def test_an_idle_moment_says_why(server: ViewServer, run: int, stage: dict[str, 
         ("text", "aside.panel"),
         **LAPTOP,
     )
-    assert "Host launched late" in told[4]
-    assert "gemm" in told[4]
-    assert "Causes" in told[7]
+    assert "Host launched late" in told[5]
+    assert "gemm" in told[5]
+    assert "Causes" in told[8]
 
 
 @needs_browser

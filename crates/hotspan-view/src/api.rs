@@ -144,7 +144,7 @@ answers! {
         device: bool,
         /// How many rows of spans it needs.
         depth: u32,
-        /// How many spans, calls or values it has.
+        /// How many spans, calls or values it has; 0 for idle time, which is computed when it is first seen.
         spans: u64,
         /// The unit of a counter: `bytes`, `percent`, `count` or empty.
         unit: String,

@@ -88,6 +88,8 @@ export class Tiles {
   /** What went wrong last; cleared by the next answer. */
   problem: string | null = null;
   private failedAt = -Infinity;
+  /** Tracks that are asked for by themselves. */
+  private readonly slow: ReadonlySet<number>;
 
   constructor(
     private readonly run: number,
@@ -96,6 +98,7 @@ export class Tiles {
     private readonly arrived: () => void,
   ) {
     this.coarsest = Math.max(0, Math.ceil(Math.log2(Math.max(1, info.end - info.begin))) - info.columns);
+    this.slow = new Set(info.tracks.filter((track) => track.kind === "idle").map((track) => track.id));
     if (isStatic) {
       void ask<Picture>(`run/${run}/picture`).then((picture) => {
         this.picture = decode(Uint8Array.from(atob(picture.data), (letter) => letter.charCodeAt(0)).buffer);
@@ -149,14 +152,22 @@ export class Tiles {
       if (missing.length === 0) continue;
       complete = false;
       if (this.coming.size >= AT_ONCE || performance.now() - this.failedAt < AGAIN_AFTER) break;
-      const key = `${place.level}/${place.index}`;
-      if (!this.coming.has(key)) void this.fetch(key, place, missing);
+      // Idle time takes the server longer to find than all else has to wait.
+      const slow = (track: number) => this.slow.has(track);
+      for (const [group, name] of [
+        [missing.filter((track) => !slow(track)), ""],
+        [missing.filter(slow), " idle"],
+      ] as const) {
+        const key = `${place.level}/${place.index}${name}`;
+        if (group.length > 0 && !this.coming.has(key)) void this.fetch(key, place, group);
+      }
     }
     return complete;
   }
 
-  private async fetch(key: string, place: Place, tracks: readonly number[]): Promise<void> {
-    this.coming.add(key);
+  private async fetch(name: string, place: Place, tracks: readonly number[]): Promise<void> {
+    const key = `${place.level}/${place.index}`;
+    this.coming.add(name);
     try {
       const bytes = await askBytes(`run/${this.run}/tile?level=${place.level}&index=${place.index}&tracks=${tracks.join(",")}`);
       this.keep(key, decode(bytes));
@@ -166,7 +177,7 @@ export class Tiles {
       this.failedAt = performance.now();
       setTimeout(this.arrived, AGAIN_AFTER);
     } finally {
-      this.coming.delete(key);
+      this.coming.delete(name);
       this.arrived();
     }
   }

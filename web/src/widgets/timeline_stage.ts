@@ -130,8 +130,13 @@ export class Stage {
     for (const index of [last + 1, first - 1]) if (index >= left && index <= right) places.push({ level, index });
     if (level < tiles.coarsest) places.push({ level: level + 1, index: Math.floor((first + last) / 4) });
     const shown = info.tracks.length <= FEW_TRACKS ? info.tracks : seenLines(this.layout, this.scroll, this.painter.height).map(({ line }) => line.track);
-    const tracks = shown.filter((track) => track !== null).map((track) => track.id);
-    tiles.want(places, tracks);
+    const known = shown.filter((track) => track !== null);
+    tiles.want(
+      places,
+      known.map((track) => track.id),
+    );
+    // Idle time comes when it comes.
+    const tracks = known.filter((track) => track.kind !== "idle").map((track) => track.id);
     const ready = places.slice(0, visible).every((place) => tracks.every((track) => tiles.find(track, place.level, place.index) !== null));
     const state = ready ? "ready" : "loading";
     if (this.canvas.dataset["state"] !== state) this.canvas.dataset["state"] = state;

@@ -46,7 +46,7 @@ impl Timeline {
         time: i64,
         to: Towards,
     ) -> Option<Hit> {
-        let lanes = &self.lanes(track)?.lanes;
+        let lanes = &self.any_lanes(model, track)?.lanes;
         let own = lanes.get(depth as usize)?;
         let hit =
             |depth: usize, row: usize| Some(self.hit(model, track, depth as u32, &lanes[depth].piece(row)));

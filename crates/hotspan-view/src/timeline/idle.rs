@@ -4,22 +4,15 @@ use std::collections::HashMap;
 
 use hotspan_analyze::Model;
 use hotspan_analyze::idle::{Cause, DeviceIdle, Gap, Piece as IdlePiece};
-use hotspan_store::{ProcessId, SpanId, StringId};
+use hotspan_store::{SpanId, StringId};
 
 use super::lanes::{Lanes, NO_SPAN, Piece};
-
-/// The idle time of a device.
-#[derive(Debug)]
-pub(super) struct IdleTrack {
-    /// The process that stands for the device.
-    pub(super) process: ProcessId,
-    pub(super) lanes: Lanes,
-}
 
 /// The idle time of all devices, and the names of its pieces: those are numbered after the strings of the trace.
 #[derive(Debug, Default)]
 pub(super) struct IdleTracks {
-    pub(super) tracks: Vec<IdleTrack>,
+    /// Of each device.
+    pub(super) lanes: Vec<Lanes>,
     pub(super) names: Vec<String>,
 }
 
@@ -34,7 +27,7 @@ impl IdleTracks {
         let mut result = Self::default();
         let first = model.strings().len() as u32;
         let mut known: HashMap<(Cause, Option<StringId>), u32> = HashMap::new();
-        for (device, idle) in model.device_work().iter().zip(model.idle()) {
+        for idle in model.idle() {
             let mut lanes = Lanes::default();
             for piece in &idle.pieces {
                 let culprit = piece.named().map(|span| model.spans().name(span));
@@ -56,7 +49,7 @@ impl IdleTracks {
                 );
             }
             lanes.finish();
-            result.tracks.push(IdleTrack { process: device.process, lanes });
+            result.lanes.push(lanes);
         }
         result
     }

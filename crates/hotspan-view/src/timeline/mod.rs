@@ -26,6 +26,7 @@ mod tile;
 
 use hotspan_analyze::Model;
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use hotspan_store::{Category, ProcessId, StringId, TrackId};
 
@@ -52,7 +53,9 @@ pub(crate) struct Timeline {
     lanes: Vec<Lanes>,
     counters: Vec<Counter>,
     hidden_counters: u64,
-    idle: IdleTracks,
+    /// Why devices were idle. To find out takes longer than all else, and the first picture does not wait for it.
+    idle: OnceLock<IdleTracks>,
+    devices: usize,
     searches: Searches,
     begin: i64,
     end: i64,
@@ -90,21 +93,37 @@ impl Timeline {
         lanes.extend(sampled_lanes(model, sampled));
         let (counters, hidden_counters) = counters(model);
         let (begin, length) = model.window();
-        let idle = IdleTracks::of(model, sampled + 1);
-        let (searches, end) = (Searches::default(), begin.plus(length).0);
-        Self { lanes, counters, hidden_counters, idle, searches, begin: begin.0, end }
+        Self {
+            lanes,
+            counters,
+            hidden_counters,
+            idle: OnceLock::new(),
+            devices: model.device_work().len(),
+            searches: Searches::default(),
+            begin: begin.0,
+            end: begin.plus(length).0,
+        }
     }
 
-    /// The lanes of a track, of its samples or of the idle time of a device.
+    /// The lanes of a track or of its samples.
     pub(crate) fn lanes(&self, id: u32) -> Option<&Lanes> {
-        let idle = || Some(&self.idle.tracks.get(self.idle_device(id)?)?.lanes);
-        self.lanes.get(id as usize).or_else(idle)
+        self.lanes.get(id as usize)
+    }
+
+    /// The same, or those of the idle time of a device.
+    pub(crate) fn any_lanes(&self, model: &Model, id: u32) -> Option<&Lanes> {
+        let idle = || {
+            let device = self.idle_device(id)?;
+            let first = model.categories().count() as u16 + 1;
+            self.idle.get_or_init(|| IdleTracks::of(model, first)).lanes.get(device)
+        };
+        self.lanes(id).or_else(idle)
     }
 
     /// The name of a piece.
     pub(crate) fn name<'a>(&'a self, model: &'a Model, name: StringId) -> &'a str {
         match name.index().checked_sub(model.strings().len()) {
-            Some(own) => self.idle.names.get(own).map_or("", String::as_str),
+            Some(own) => self.idle.get().and_then(|idle| idle.names.get(own)).map_or("", String::as_str),
             None => model.str(name),
         }
     }
@@ -112,7 +131,7 @@ impl Timeline {
     /// Which device has its idle time on this track.
     pub(crate) fn idle_device(&self, id: u32) -> Option<usize> {
         let device = (id as usize).checked_sub(self.lanes.len() + self.counters.len())?;
-        (device < self.idle.tracks.len()).then_some(device)
+        (device < self.devices).then_some(device)
     }
 
     /// The pieces that lie over each other at a moment, the outermost first, with their depth.
@@ -193,22 +212,21 @@ impl Timeline {
             let alone = counter.process.is_some_and(|id| !working.contains(&id));
             shown.push(((alone, process_order, 0, 0, index, 0), info));
         }
-        for (device, track) in self.idle.tracks.iter().enumerate().filter(|(_, track)| track.lanes.pieces > 0)
-        {
+        for (device, work) in model.device_work().iter().enumerate() {
             let id = (self.lanes.len() + self.counters.len() + device) as u32;
             let info = TrackInfo {
                 id,
                 kind: "idle".to_owned(),
-                process: process_name(model, track.process),
+                process: process_name(model, work.process),
                 name: "Idle, by cause".to_owned(),
                 device: true,
                 depth: 1,
-                spans: track.lanes.pieces,
+                spans: 0,
                 unit: String::new(),
                 least: 0.0,
                 most: 0.0,
             };
-            shown.push(((false, Some(order_of(model, track.process)), 0, 1, device, id), info));
+            shown.push(((false, Some(order_of(model, work.process)), 0, 1, device, id), info));
         }
         for index in 0..model.tracks().len() {
             let id = TrackId::at(index);

@@ -92,7 +92,7 @@ impl Timeline {
             count: Vec::new(),
         };
         for &id in tracks {
-            if let Some(lanes) = self.lanes(id) {
+            if let Some(lanes) = self.any_lanes(model, id) {
                 tile.add_lanes(id, lanes, range, level);
             } else if let Some(counter) = self.counter(id) {
                 let before = tile.time.len();
