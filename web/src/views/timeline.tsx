@@ -88,7 +88,6 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const { info, parameters, run } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const strip = useRef<HTMLCanvasElement>(null);
-  const box = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const stage = useRef<Stage | null>(null);
   const written = useRef("");
@@ -173,7 +172,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     };
     const made = new Stage(canvas.current, scroller.current, info, run.id, layout, seen ?? whole, settled, setProblem);
     stage.current = made;
-    if (strip.current !== null && box.current !== null) made.minimap = new Minimap(strip.current, box.current, info, (range) => made.show(range));
+    if (strip.current !== null) made.minimap = new Minimap(strip.current, info, (range) => made.show(range));
     if (top !== null) made.scrollTo(top);
     setLength(made.seen.to - made.seen.from);
     return () => {
@@ -371,7 +370,6 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
         </div>
         <div class="minimap" aria-hidden="true">
           <canvas ref={strip} />
-          <div ref={box} class="window" />
         </div>
         {hover !== null && (
           <Tooltip of={canvas.current} x={hover.x} y={hover.y}>

@@ -30,12 +30,13 @@ export function windowOf(seen: Range, whole: Range, width: number): { left: numb
 
 export class Minimap {
   private painted = "";
+  /** The strip without its window. */
+  private readonly strip = document.createElement("canvas");
   private held: { x: number; from: number } | null = null;
   private readonly whole: Range;
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
-    private readonly box: HTMLElement,
     private readonly info: TimelineInfo,
     private readonly show: (seen: Range) => void,
   ) {
@@ -87,25 +88,36 @@ export class Minimap {
     this.show(this.seen);
   }
 
-  /** Moves the window; the strip is painted anew only when there is something new in it. */
+  /** Draws the window over the strip, which is painted anew only when there is something new in it. All is drawn in one canvas: elements that move
+   * over each other would cost more than the timeline itself. */
   follow(scene: Scene): void {
     this.seen = scene.seen;
     const width = this.canvas.clientWidth;
-    const { left, width: wide } = windowOf(scene.seen, this.whole, width);
-    this.box.style.transform = `translateX(${left}px)`;
-    this.box.style.width = `${wide}px`;
     const tiles = this.tiles(scene.tiles);
     const key = `${width} ${scene.dark} ${scene.search} ${scene.names?.size ?? 0} ${tiles.map(({ parts }) => parts.length).join(" ")}`;
-    if (key === this.painted) return;
-    this.painted = key;
-    this.paint(scene, tiles);
+    const context = this.canvas.getContext("2d", { alpha: false });
+    if (context === null) return;
+    if (key !== this.painted) {
+      this.painted = key;
+      this.paint(scene, tiles);
+    }
+    const ratio = this.canvas.width / Math.max(1, width);
+    const { left, width: wide } = windowOf(scene.seen, this.whole, width);
+    const [from, to, high] = [Math.round(left * ratio), Math.round((left + wide) * ratio), this.canvas.height];
+    context.drawImage(this.strip, 0, 0);
+    context.fillStyle = scene.dark ? "rgba(0,0,0,.5)" : "rgba(90,98,112,.33)";
+    context.fillRect(0, 0, from, high);
+    context.fillRect(to, 0, this.canvas.width - to, high);
+    context.strokeStyle = scene.dark ? "#8ab4ff" : "#1a56c4";
+    context.strokeRect(from + 0.5, 0.5, Math.max(1, to - from - 1), high - 1);
   }
 
   private tiles(tiles: Tiles): { parts: TrackTile[] }[] {
     const [first, last] = tiles.indices(tiles.coarsest, this.info.begin, this.info.end);
     const found: { parts: TrackTile[] }[] = [];
     for (const track of this.info.tracks) {
-      if (track.kind === "counter" || found.length >= MOST_ROWS) continue;
+      if (found.length >= MOST_ROWS) break;
+      if (track.kind === "counter") continue;
       const parts: TrackTile[] = [];
       for (let index = first; index <= last; index++) {
         const tile = tiles.find(track.id, tiles.coarsest, index);
@@ -117,11 +129,11 @@ export class Minimap {
   }
 
   private paint(scene: Scene, rows: readonly { parts: TrackTile[] }[]): void {
-    const context = this.canvas.getContext("2d");
+    const context = this.strip.getContext("2d");
     if (context === null) return;
     const ratio = devicePixelRatio;
     const [wide, high] = [Math.max(1, Math.round(this.canvas.clientWidth * ratio)), Math.max(1, Math.round(this.canvas.clientHeight * ratio))];
-    [this.canvas.width, this.canvas.height] = [wide, high];
+    for (const canvas of [this.canvas, this.strip]) [canvas.width, canvas.height] = [wide, high];
     const image = new ImageData(wide, high);
     const pixels = new Uint32Array(image.data.buffer);
     pixels.fill(packed(220, 0.12, scene.dark ? 0.13 : 0.97));
