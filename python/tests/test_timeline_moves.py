@@ -430,7 +430,7 @@ def test_an_idle_moment_says_why(server: ViewServer, run: int, stage: dict[str, 
         ("text", "aside.panel"),
         **LAPTOP,
     )
-    assert "Host launched late" in told[5]
+    assert "Host too slow to launch" in told[5]
     assert "gemm" in told[5]
     assert "Causes" in told[8]
 

@@ -147,7 +147,7 @@ function Shown(props: { list: RunList }) {
         )}
       </main>
       <SidePanel run={run.id} parameters={place.parameters} to={to} />
-      <Palette />
+      <Palette views={[...VIEWS, GLOSSARY].map((known) => ({ title: `Go to ${known.title}`, run: () => choose(known.name) }))} />
       </div>
     </>
   );

@@ -5,17 +5,11 @@ import { fitting, offered, type Command } from "../base/commands";
 
 const MOST = 60;
 
-/** The views are those that the page links to. */
-function views(): Command[] {
-  const links = [...document.querySelectorAll<HTMLAnchorElement>("nav.views a[href]")];
-  return links.map((link) => ({ title: `Go to ${link.textContent ?? ""}`, run: () => link.click() }));
-}
-
 export function openPalette(): void {
   dispatchEvent(new CustomEvent("palette"));
 }
 
-export function Palette() {
+export function Palette({ views }: { views: readonly Command[] }) {
   const [open, setOpen] = useState(false);
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
@@ -31,13 +25,13 @@ export function Palette() {
       removeEventListener("palette", asked);
     };
   }, []);
-  return open ? <Choice onClose={() => setOpen(false)} /> : null;
+  return open ? <Choice views={views} onClose={() => setOpen(false)} /> : null;
 }
 
-function Choice({ onClose }: { onClose: () => void }) {
+function Choice({ views, onClose }: { views: readonly Command[]; onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const list = useRef<HTMLUListElement>(null);
-  const [all] = useState(() => [...offered(), ...views()]);
+  const [all] = useState(() => [...offered(), ...views]);
   const [text, setText] = useState("");
   const [place, setPlace] = useState(0);
   const shown = fitting(all, text).slice(0, MOST);

@@ -18,17 +18,7 @@ pub struct ComparedNode {
     pub after: Duration,
 }
 
-/// What a mark of a step is called, whatever its number.
-const STEP: &str = "ProfilerStep#";
-
-/// The name of what is compared: steps are the same whatever their number, as are functions that only moved within their file.
-fn kind_of(name: &str) -> &str {
-    let is_step =
-        name.strip_prefix(STEP).is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-    if is_step { STEP } else { name }
-}
-
-/// The call paths of both trees, parents before their children.
+/// The call paths of both trees, parents before their children. Functions that only moved within their file are the same.
 #[must_use]
 pub fn compare_trees(before: &CallTree, after: &CallTree) -> Vec<ComparedNode> {
     let mut nodes: Vec<ComparedNode> = Vec::new();
@@ -38,12 +28,10 @@ pub fn compare_trees(before: &CallTree, after: &CallTree) -> Vec<ComparedNode> {
             tree.roots.iter().rev().map(|&root| (root, None)).collect();
         while let Some((index, parent)) = open.pop() {
             let node = &tree.nodes[index];
-            let name = kind_of(&node.callee.name);
-            let key = (parent, name, node.callee.file.as_str());
+            let key = (parent, node.callee.name.as_str(), node.callee.file.as_str());
             let callee = *known.entry(key).or_insert_with(|| {
                 let (before, after) = (Duration::ZERO, Duration::ZERO);
-                let callee = Callee { name: name.trim_end_matches('#').to_owned(), ..node.callee.clone() };
-                nodes.push(ComparedNode { callee, parent, before, after });
+                nodes.push(ComparedNode { callee: node.callee.clone(), parent, before, after });
                 nodes.len() - 1
             });
             let time = if is_after { &mut nodes[callee].after } else { &mut nodes[callee].before };
