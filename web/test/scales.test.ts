@@ -180,6 +180,9 @@ test("a name has one colour, and what is no work is grey", () => {
   assert.equal(spanColour("aten::mm", "cpu_op", false, false), spanColour("aten::mm", "cpu_op", false, false));
   assert.notEqual(spanColour("aten::mm", "cpu_op", false, false), spanColour("aten::mm", "cpu_op", true, false));
   assert.equal(namedPart("Idle", 3), namedPart("idle", 5));
+  // Six tenths of the DataLoader's #d93b6f on white, whatever the span is called.
+  assert.equal(spanColour("DataLoader: next", "idle data_loader", false, false), 0xffa989e8);
+  assert.equal(spanColour("x", "idle data_loader", false, false), spanColour("y", "idle data_loader", false, false));
 });
 
 test("CSV quotes what would break a row", () => {

@@ -28,22 +28,19 @@ export function packed(hue: number, saturation: number, light: number): number {
   return ((255 << 24) | (channel(4) << 16) | (channel(8) << 8) | channel(0)) >>> 0;
 }
 
-/** Why a device was idle: hue and strength of each cause. */
-const IDLE: Record<string, readonly [hue: number, saturation: number]> = {
-  "idle host_late": [25, 0.75],
-  "idle synchronise": [355, 0.6],
-  "idle data_loader": [285, 0.5],
-  "idle copy": [45, 0.7],
-  "idle communication": [190, 0.55],
-  "idle allocator": [330, 0.5],
-  "idle dispatch": [220, 0.18],
-  "idle unknown": [220, 0.05],
-};
+/** A colour mixed with the background, packed: names on it stay readable. */
+function tinted(colour: string, dark: boolean, share: number): number {
+  const behind = dark ? 24 : 255;
+  const channel = (place: number) => Math.round(Number.parseInt(colour.slice(place, place + 2), 16) * share + behind * (1 - share));
+  return ((255 << 24) | (channel(5) << 16) | (channel(3) << 8) | channel(1)) >>> 0;
+}
+
+/** How categories of idle time begin; the cause follows. */
+const IDLE = "idle ";
 
 /** The colour of a span, packed. */
 export function spanColour(name: string, category: string, dark: boolean, faded: boolean): number {
-  const idle = IDLE[category];
-  if (idle !== undefined) return faded ? packed(idle[0], 0.08, dark ? 0.19 : 0.9) : packed(idle[0], idle[1], dark ? 0.4 : 0.7);
+  if (category.startsWith(IDLE)) return tinted(meant(category.slice(IDLE.length)) ?? GREY, dark, faded ? 0.12 : 0.6);
   const hue = HUES.find(([pattern]) => pattern.test(category))?.[1] ?? 320;
   const mixed = hash(name);
   const light = (dark ? 38 : 72) + (mixed % 13) - 6;
