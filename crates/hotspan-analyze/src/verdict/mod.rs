@@ -128,12 +128,12 @@ fn of_devices(model: &Model) -> Option<Clause> {
     }
     let (communication, copy) = (share(|step| step.communication), share(|step| step.copy));
     if communication.max(copy) >= WORTH_A_WORD {
-        let (what, share) =
-            if communication >= copy { ("communicate", communication) } else { ("copie", copy) };
-        let what = match (what, s) {
-            ("communicate", s) => format!("communicate{s}"),
-            (_, "") => "copy".to_owned(),
-            (_, _) => "copies".to_owned(),
+        let share = communication.max(copy);
+        let what = match (communication >= copy, s.is_empty()) {
+            (true, true) => "communicate",
+            (true, false) => "communicates",
+            (false, true) => "copy",
+            (false, false) => "copies",
         };
         return words(format!("{gpu} {what} {} of {whole} while nothing computes", percent(share)), "gpu");
     }
