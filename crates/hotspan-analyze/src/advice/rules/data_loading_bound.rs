@@ -44,8 +44,10 @@ fn without_workers(context: &Context<'_>, waits: &[SpanId]) -> Option<Finding> {
     if percent < 5.0 || cores < 2 {
         return None;
     }
+    // What the steps show; the gain is less.
+    let waited = context.percent(waits.iter().map(|&span| context.time(span)).sum());
     Some(Finding {
-        message: format!("{percent:.0} % of {} waits for the DataLoader, without worker processes (num_workers=0)", context.basis()),
+        message: format!("{waited:.0} % of {} waits for the DataLoader, without worker processes (num_workers=0)", context.basis()),
         fix: format!("load in worker processes: `DataLoader(…, num_workers={cores}, persistent_workers=True)`"),
         evidence: tally.evidence(context),
         gain: context.gain(time, "the time in `__next__`, which loading ahead would hide, less 2 ms a batch"),
