@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hotspan.lines import LineProfiler
     from hotspan.lines import profile as profile
     from hotspan.memory import profile as profile_memory  # noqa: F401
+    from hotspan.notebook import view
     from hotspan.rows import Row
     from hotspan.sampling import Sampler, sample
     from hotspan.trace import Trace, open
@@ -63,6 +64,7 @@ __all__ = [
     "__version__",
     "open",
     "sample",
+    "view",
 ]
 
 #: The module of each name, loaded on first use: `hotspan run` puts this package into every program it starts.
@@ -84,6 +86,7 @@ _MODULES = {
     "__version__": "_core",
     "open": "trace",
     "sample": "sampling",
+    "view": "notebook",
 }
 _SUBMODULES = {*_MODULES.values(), "cprofile", "diff", "memory", "profiler"}
 #: Names of old, and the modules whose ``profile`` they are.

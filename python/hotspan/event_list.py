@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import itertools
 import os
 import time
@@ -28,6 +29,10 @@ class EventList(list[Average]):
         self._averages = averages
         # Whether devices are torch's: for those who came from torch.profiler.
         self._torch_types = torch_types
+
+    def _repr_html_(self) -> str:
+        """The table, for a cell of a notebook."""
+        return f'<pre style="overflow-x: auto; white-space: pre">{html.escape(self.table())}</pre>'
 
     def table(
         self,

@@ -226,6 +226,10 @@ class Trace:
         """Bytes of memory the trace holds."""
         return self._core.nbytes
 
+    def _repr_html_(self) -> str:
+        """The report, for a cell of a notebook."""
+        return _core.report_html(self._core)
+
     def __repr__(self) -> str:
         return (
             f"<hotspan.Trace {self.format}, {self._core.span_count} spans, {self.wall_time_ns / 1e6:.3f} ms>"

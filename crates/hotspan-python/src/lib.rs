@@ -24,6 +24,7 @@ mod kills;
 #[expect(unsafe_code, reason = "passes Python objects to the collector of lines as bare pointers")]
 mod lines;
 mod native;
+mod notebook;
 mod reports;
 #[expect(unsafe_code, reason = "stands in for functions of the interpreter, which calls it")]
 mod signals;
@@ -73,6 +74,8 @@ mod _core {
     use crate::lines::reports::{line_rows, line_text, memory_text, resident_memory};
     #[pymodule_export]
     use crate::native::{PyNativeSampler, sample_stacks};
+    #[pymodule_export]
+    use crate::notebook::{report_html, shared_page};
     #[pymodule_export]
     use crate::reports::{idle_gaps, report_tables};
     #[pymodule_export]

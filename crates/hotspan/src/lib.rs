@@ -23,9 +23,10 @@ use clap::Parser;
 
 use present::Outlet;
 
+pub use commands::shared_page;
 pub use error::CommandError;
 pub use present::pstats_text::stats_text;
-pub use present::{advice_text, line_text, torch_table};
+pub use present::{advice_text, line_text, report_html, torch_table};
 pub use source_text::read_source;
 
 /// Runs the command line `arguments`, the program's own name first, and returns the exit code.

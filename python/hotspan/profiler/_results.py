@@ -57,6 +57,10 @@ class Results:
             self._late_metadata = {}
         return self._recorded
 
+    def _repr_html_(self) -> str | None:
+        """The report of the last window, for a cell of a notebook."""
+        return None if self._recorded is None else self.trace._repr_html_()
+
     def _keep(self, recorded: _core.Trace) -> None:
         if self._accumulates and self._recorded is not None:
             self._earlier.insert(0, self._recorded)

@@ -7,12 +7,12 @@ const NAME = "hotspan-theme";
 const A_YEAR = 31_536_000;
 
 function kept(): string | undefined {
-  const cookie = new RegExp(`(?:^|; )${NAME}=(\\w+)`).exec(document.cookie)?.[1];
   try {
+    const cookie = new RegExp(`(?:^|; )${NAME}=(\\w+)`).exec(document.cookie)?.[1];
     return cookie ?? localStorage.getItem(NAME) ?? undefined;
   } catch {
-    // A frame of another page may have no storage.
-    return cookie;
+    // A frame in a notebook has neither.
+    return undefined;
   }
 }
 
@@ -31,9 +31,9 @@ export function restoreTheme(): void {
 
 export function chooseTheme(chosen: Theme): void {
   document.documentElement.dataset["theme"] = chosen;
-  // biome-ignore lint/suspicious/noDocumentCookie: the other interface needs a secure origin and is asynchronous.
-  document.cookie = `${NAME}=${chosen}; path=/; max-age=${A_YEAR}; samesite=strict`;
   try {
+    // biome-ignore lint/suspicious/noDocumentCookie: the other interface needs a secure origin and is asynchronous.
+    document.cookie = `${NAME}=${chosen}; path=/; max-age=${A_YEAR}; samesite=strict`;
     localStorage.setItem(NAME, chosen);
   } catch {
     // The choice holds until the page is left.

@@ -33,6 +33,8 @@ pub(crate) mod top;
 pub(crate) mod tree;
 pub(crate) mod view;
 
+pub use report_html::shared_page;
+
 use std::io::Write;
 
 use crate::cli::Command;

@@ -14,6 +14,12 @@ pub(crate) fn write(traces: &[(PathBuf, Model)], with_source: bool, html: &Path)
     Ok(hotspan_formats::write_file(html, page.as_ref())?)
 }
 
+/// The page of one trace, for a frame in a notebook; `None` when the program was built without the web app.
+#[must_use]
+pub fn shared_page(model: &Model, name: &str) -> Option<String> {
+    hotspan_view::static_page(&[(PathBuf::from(name), Model::new(Arc::clone(model.trace())))], false)
+}
+
 /// The traces that a path names: those of a folder are the ranks of a job or runs to compare, each on its own.
 pub(crate) fn traces(path: &Path) -> Result<Vec<(PathBuf, Model)>, CommandError> {
     let mut traces = Vec::new();

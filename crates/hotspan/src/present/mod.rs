@@ -1,7 +1,8 @@
-//! Presenters: a report table as text, JSON, CSV or Markdown. They know cells and units, not analyses.
+//! Presenters: a report table as text, JSON, CSV, Markdown or HTML. They know cells and units, not analyses.
 
 mod advice;
 mod csv;
+mod html;
 mod json;
 pub mod line_text;
 mod markdown;
@@ -18,6 +19,7 @@ use hotspan_store::{digits, visible};
 
 pub use advice::advice_text;
 pub(crate) use advice::{advice_json, advice_markdown};
+pub use html::report_html;
 pub(crate) use json::{rows as json_rows, text as json_text, write as write_json};
 pub(crate) use outlet::Outlet;
 pub(crate) use report::{Style, comparison_text, report_text};
