@@ -30,6 +30,14 @@ time.sleep(0.3)
 print({signal.Signals(number).name: times for number, times in sorted(got.items())}, flush=True)
 """
 
+# Who runs the tests in the background may have them ignore signals, which programs inherit.
+AS_USUAL = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
 SENT = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGQUIT, signal.SIGUSR2]
 
 
@@ -62,7 +70,8 @@ WAYS: dict[str, Callable[[int, int], None]] = {
 def counting_program(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """The launcher in a group of its own, and the number of the program, which ends in any case."""
     (folder / "program.py").write_text(COUNTS)
-    command = [sys.executable, "-m", "hotspan", "run", "-o", "x.hotspan", "program.py", *words]
+    recorder = ["-m", "hotspan", "run", "-o", "x.hotspan", "program.py", *words]
+    command = [sys.executable, "-c", AS_USUAL, *recorder]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     launcher = subprocess.Popen(command, cwd=folder, start_new_session=True, **pipes)  # type: ignore[call-overload]
     assert launcher.stdout is not None
