@@ -63,6 +63,40 @@ def test_wall_time_adds_up_and_names_what_the_program_does(name: str, tmp_path: 
         assert "hotspan/_" not in json.dumps(found["report"].get(section, []))
 
 
+# A server of short requests: each is computed for a moment, then the loop waits for a millisecond.
+_SERVER = """
+import asyncio, json
+
+async def serve():
+    for _ in range(400):
+        json.dumps(list(range(500)))
+        await asyncio.sleep(0.001)
+
+async def main():
+    await asyncio.gather(*(serve() for _ in range(8)))
+
+asyncio.run(main())
+"""
+
+
+def test_short_waits_are_as_long_among_the_parts_as_among_the_waits(tmp_path: Path) -> None:
+    """Also where the program queues for a processor, which is no wait."""
+    (tmp_path / "server.py").write_text(_SERVER)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        seen = hotspan(tmp_path, "run", "server.py")
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert seen.returncode == 0, seen.stderr
+    found = report(tmp_path, "server.hotspan")
+    parts = {row["activity"]: row["time"] for row in found["report"]["Where the time went"]}
+    waits = sum(row["time"] for row in found["report"]["What the main thread waited for"])
+    waiting = parts["waiting for events"] + parts.get("waiting for threads or processes", 0)
+    assert abs(waiting - waits) < 0.1 * found["wall_time_ns"], (parts, waits)
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The demonstration, recorded once."""

@@ -1,11 +1,13 @@
 //! Where the wall time of a program went: disjoint parts that add up to all of it.
 //!
 //! The program is what its main thread did from the first moment to the last. Samples say what the thread was doing at
-//! moments in between, so each moment takes the answer of the nearest sample, unless no sample stands for it (`gaps.rs`);
-//! spans are exact and count instead where there are any. Later rules win over earlier ones: samples, operators, waits for the device, DataLoader, garbage collection, the
-//! profiler itself. While the main thread waits and another thread runs operators, that is operators' time. A thread that runs
-//! the import system is importing, whatever that takes: reading files, running modules, loading libraries.
+//! moments in between: each moment takes the answer of the sample that stands for it (`coverage.rs`), unless none does
+//! (`gaps.rs`). Spans are exact and count instead where there are any. Later rules win over earlier ones: samples, operators,
+//! waits for the device, DataLoader, garbage collection, the profiler itself. While the main thread waits and another thread
+//! runs operators, that is operators' time. A thread that runs the import system is importing, whatever that takes: reading
+//! files, running modules, loading libraries.
 
+mod coverage;
 mod gaps;
 mod libraries;
 mod lifetime;
@@ -256,20 +258,11 @@ pub(crate) fn window(trace: &Trace) -> (Timestamp, Timestamp) {
     (begin, end.max(begin))
 }
 
-/// Each sample answers for the time half-way to its neighbours; the outermost for as long as they stand for, or up to the
-/// limits of the program where these are known.
+/// Each sample answers for the time it stands for (`coverage.rs`).
 fn paint_samples(trace: &Trace, samples: &[SampleRow], program: Option<Interval>, timeline: &mut Timeline) {
     let mut by_stack = hashbrown::HashMap::new();
     let tells_native = tells_native_by_gil(trace, samples);
-    for (index, sample) in samples.iter().enumerate() {
-        let half = Duration(sample.weight.0.max(0) / 2);
-        let middle =
-            |other: &SampleRow| Timestamp(sample.time.0 + (other.time.0 - sample.time.0).div_euclid(2));
-        let before = index.checked_sub(1).map(|index| middle(&samples[index]));
-        let after = samples.get(index + 1).map(middle);
-        let begin = before.or(program.map(|(begin, _)| begin));
-        let begin = begin.unwrap_or(Timestamp(sample.time.0.saturating_sub(half.0)));
-        let end = after.or(program.map(|(_, end)| end)).unwrap_or(sample.time.plus(half));
+    for (sample, interval) in samples.iter().zip(coverage::of(samples, program)) {
         let doing = by_stack.entry(sample.stack).or_insert_with(|| doing(trace, sample.stack));
         let activity = match (sample.state, &*doing) {
             (_, Doing::Profiling) => Activity::Profiler,
@@ -287,7 +280,7 @@ fn paint_samples(trace: &Trace, samples: &[SampleRow], program: Option<Interval>
             (_, Doing::WaitingForEvents) => Activity::WaitingForEvents,
             (SampleState::Lock | SampleState::Waiting, _) => Activity::Waiting,
         };
-        timeline.paint(&[(begin, end)], |_| Some(activity.clone()));
+        timeline.paint(&[interval], |_| Some(activity.clone()));
     }
 }
 
