@@ -94,7 +94,7 @@ def test_short_waits_are_as_long_among_the_parts_as_among_the_waits(tmp_path: Pa
     parts = {row["activity"]: row["time"] for row in found["report"]["Where the time went"]}
     waits = sum(row["time"] for row in found["report"]["What the main thread waited for"])
     waiting = parts["waiting for events"] + parts.get("waiting for threads or processes", 0)
-    assert abs(waiting - waits) < 0.1 * found["wall_time_ns"], (parts, waits)
+    assert abs(waiting - waits) < 0.2 * found["wall_time_ns"], (parts, waits)
 
 
 @pytest.fixture(scope="module")
