@@ -97,6 +97,29 @@ def test_short_waits_are_as_long_among_the_parts_as_among_the_waits(tmp_path: Pa
     assert abs(waiting - waits) < 0.2 * found["wall_time_ns"], (parts, waits)
 
 
+# Each process runs the second line for itself, at the same time.
+_POOL = """import multiprocessing, time
+end = time.monotonic() + 1
+while time.monotonic() < end: pass
+
+def work(number):
+    return number
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        print(sum(pool.map(work, range(8))))
+"""
+
+
+def test_the_verdict_is_about_the_time_of_the_main_thread(tmp_path: Path) -> None:
+    (tmp_path / "pool.py").write_text(_POOL)
+    assert hotspan(tmp_path, "run", "pool.py").returncode == 0
+    sentence = report(tmp_path, "pool.hotspan")["verdict"]["sentence"]
+    shares = [int(share) for share in re.findall(r"(\d+) %", sentence)]
+    assert shares, sentence
+    assert max(shares) <= 100, sentence
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The demonstration, recorded once."""

@@ -12,7 +12,9 @@ use crate::model::Model;
 use crate::overview::folder::ProgramFolder;
 use crate::report::Table;
 use crate::report::schema::{Schema, share};
-use crate::wall_time::{is_importing, is_recorder, is_system_or_interpreter, package, program_thread};
+use crate::wall_time::{
+    is_importing, is_open_mp, is_recorder, is_system_or_interpreter, package, program_thread,
+};
 
 /// The name of the thread that records.
 const OWN_THREAD: &str = "hotspan";
@@ -135,12 +137,7 @@ fn united(rows: impl Iterator<Item = HotRow>) -> Vec<HotRow> {
 /// The kernel, the C library and the interpreter run what others ask for: what they do is the caller's own time. Threads of
 /// OpenMP spin while they wait for work, which is nobody's.
 fn is_glue(file: &str) -> bool {
-    const OPEN_MP: [&str; 3] = ["libgomp", "libiomp5", "libomp"];
-    let name = file.rsplit('/').next().unwrap_or(file);
-    let is_open_mp = OPEN_MP
-        .iter()
-        .any(|library| name.strip_prefix(library).is_some_and(|rest| rest.starts_with(['.', '-'])));
-    file.is_empty() || file == "[kernel]" || is_open_mp || is_system_or_interpreter(file)
+    file.is_empty() || file == "[kernel]" || is_open_mp(file) || is_system_or_interpreter(file)
 }
 
 /// The innermost frame of a stack in a file of the program's own. A program that has no file is the text that was given to Python.
@@ -188,11 +185,17 @@ pub(super) fn lines(model: &Model) -> Vec<HotRow> {
     rows
 }
 
-/// The line of the program's own files that cost most, as `file:line` with its folder.
+/// The line of the program's own files in which its main thread was for longest, as `file:line` with its folder. Other
+/// threads and processes run beside it: their time is no part of the wall time.
 pub(crate) fn costliest_line(model: &Model) -> Option<(String, Duration)> {
+    let (main, profile) = (program_thread(model)?, model.profile());
+    let mut lines: HashMap<StackId, Option<FrameId>> = HashMap::new();
     let mut costs: HashMap<(&str, u32), Duration> = HashMap::new();
-    for (line, cost) in model.source_lines() {
-        *costs.entry((&line.file, line.line)).or_default() += cost.program;
+    for sample in profile.samples.rows().filter(|sample| sample.track == main) {
+        let line = *lines.entry(sample.stack).or_insert_with(|| program_line(model, sample.stack));
+        if let Some(line) = line.map(|frame| profile.frames.row(frame)) {
+            *costs.entry((model.str(line.file), line.line)).or_default() += Duration(sample.weight.0.max(0));
+        }
     }
     let ((file, line), time) =
         costs.into_iter().max_by_key(|&(line, time)| (time, std::cmp::Reverse(line)))?;

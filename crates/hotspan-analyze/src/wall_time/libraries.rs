@@ -34,6 +34,9 @@ const SYSTEM: [&str; 10] = [
     "librt",
 ];
 
+/// Threads of these run what others hand to them, and the packages that bundle a copy share the first that was loaded.
+const OPEN_MP: [&str; 3] = ["libgomp", "libiomp5", "libomp"];
+
 /// The name that the sampler gives to the library of a frame inside the kernel.
 const KERNEL: &str = "[kernel]";
 
@@ -99,16 +102,26 @@ pub(crate) fn is_recorder(file: &str) -> bool {
 }
 
 /// The first library that is not the system's, from the innermost frame to the first Python frame; `None` for the interpreter.
+/// Work of OpenMP belongs to the library that called it, where the stack has one.
 fn library_of(trace: &Trace, stack: StackId) -> Option<String> {
     let profile = trace.profile();
     let frames = profile.stacks.frames(stack).map(|frame| profile.frames.row(frame));
     let native = frames.take_while(|frame| frame.kind != FrameKind::Python);
-    let mut libraries =
-        native.filter(|frame| frame.kind == FrameKind::Native).map(|frame| trace.str(frame.file));
-    let found = libraries.find(|path| !path.is_empty() && *path != KERNEL && !is_system(file_name(path)))?;
-    // Its modules in C are part of it.
-    let is_python = is_interpreter(file_name(found)) || found.contains("/lib-dynload/");
-    (!is_python).then(|| package(found))
+    let libraries = native.filter(|frame| frame.kind == FrameKind::Native).map(|frame| trace.str(frame.file));
+    let is_known = |path: &&str| !path.is_empty() && *path != KERNEL && !is_system(file_name(path));
+    let mut libraries = libraries.filter(is_known).peekable();
+    let innermost = libraries.peek().copied()?;
+    // Python's modules in C are part of it.
+    let is_python = |path: &str| is_interpreter(file_name(path)) || path.contains("/lib-dynload/");
+    match libraries.find(|path| !is_open_mp(path)).filter(|path| !is_python(path)) {
+        Some(caller) => Some(package(caller)),
+        None => is_open_mp(innermost).then(|| "OpenMP".to_owned()),
+    }
+}
+
+/// Whether a file is a runtime of OpenMP, also a copy that a package bundles.
+pub(crate) fn is_open_mp(path: &str) -> bool {
+    OPEN_MP.iter().any(|library| belongs(file_name(path), library))
 }
 
 /// Whether a library does what others ask of it, or runs their Python code.
@@ -191,5 +204,7 @@ mod tests {
                 && is_interpreter("python3.12")
                 && !is_interpreter("libtorch_python.so")
         );
+        assert!(is_open_mp("/v/site-packages/scikit_learn.libs/libgomp-e985bcbb.so.1.0.0"));
+        assert!(is_open_mp("/usr/lib/libomp.so.5") && !is_open_mp("/usr/lib/libompi.so"));
     }
 }

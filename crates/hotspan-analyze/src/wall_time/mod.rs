@@ -25,7 +25,7 @@ use crate::report::Table;
 use crate::report::schema::{Schema, share};
 use libraries::{Doing, doing};
 pub(crate) use libraries::{
-    is_importing, is_recorder, is_system_or_interpreter, kernel_call_of_wait, package,
+    is_importing, is_open_mp, is_recorder, is_system_or_interpreter, kernel_call_of_wait, package,
 };
 use lifetime::Lifetime;
 use paint::Timeline;

@@ -76,6 +76,18 @@ fn samples_answer_for_the_time_around_them() {
 }
 
 #[test]
+fn work_of_open_mp_belongs_to_its_caller() {
+    let bundled = ("/v/site-packages/scikit_learn.libs/libgomp-e985bcbb.so.1.0.0", FrameKind::Native);
+    let caller = ("/v/site-packages/xgboost/lib/libxgboost.so", FrameKind::Native);
+    let mut program = Program::new();
+    program.sample(50, SampleState::Running, &[PYTHON, caller, bundled, LIBC]);
+    program.sample(150, SampleState::Running, &[PYTHON, bundled]);
+    let parts = program.parts();
+    assert!(parts.contains(&(Activity::Native("xgboost".into()), 100)), "{parts:?}");
+    assert!(parts.contains(&(Activity::Native("OpenMP".into()), 100)), "{parts:?}");
+}
+
+#[test]
 fn spans_are_exact_and_win() {
     let mut program = Program::new();
     program.sample(50, SampleState::Running, &[PYTHON]); // 0..500
