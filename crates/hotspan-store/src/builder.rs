@@ -365,10 +365,9 @@ impl TraceBuilder {
             &mut self.profile.samples.time,
         ];
         let first = tables.iter().flat_map(|times| times.iter().copied()).min().unwrap_or(0);
-        for times in tables {
-            for time in times {
-                *time = time.saturating_sub(first);
-            }
+        // The times of a file of ours begin at 0 already.
+        for time in tables.into_iter().filter(|_| first != 0).flatten() {
+            *time = time.saturating_sub(first);
         }
         // A file that was read says so already.
         let packed = self.args.packed_rows();

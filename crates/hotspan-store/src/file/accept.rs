@@ -1,6 +1,5 @@
 //! Accepting a chunk: once checked, it becomes part of the trace.
 
-use arrow_array::RecordBatch;
 use arrow_array::StructArray;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
@@ -26,10 +25,9 @@ pub(super) struct Accepted {
 
 impl Accepted {
     /// Adds a chunk, or leaves the trace as it was (but for names that nothing refers to).
-    pub(super) fn accept(&mut self, batch: &RecordBatch) -> Checked<()> {
-        let chunk = Chunk::new(batch)?;
-        let check = Check::new(&self.builder, &chunk)?;
-        let additions = check.all(&chunk)?;
+    pub(super) fn accept(&mut self, chunk: &Chunk) -> Checked<()> {
+        let check = Check::new(&self.builder, chunk)?;
+        let additions = check.all(chunk)?;
 
         for text in chunk.strings()?.iter().flatten() {
             let next = self.builder.strings.len();
@@ -49,12 +47,12 @@ impl Accepted {
         for (index, track) in additions.tracks {
             self.builder.set_track(index, track);
         }
-        self.add_args(&chunk)?;
-        self.add_events(&chunk)?;
-        self.add_notes(&chunk)
+        self.add_args(chunk)?;
+        self.add_events(chunk)?;
+        self.add_notes(chunk)
     }
 
-    fn add_args(&mut self, chunk: &Chunk<'_>) -> Checked<()> {
+    fn add_args(&mut self, chunk: &Chunk) -> Checked<()> {
         if let Some(rows) = chunk.table("arg_rows")? {
             let (arg_schemas, counts) =
                 (cells::<UInt16Type>(&rows, "layout")?, cells::<UInt32Type>(&rows, "count")?);
@@ -81,7 +79,7 @@ impl Accepted {
         Ok(())
     }
 
-    fn add_events(&mut self, chunk: &Chunk<'_>) -> Checked<()> {
+    fn add_events(&mut self, chunk: &Chunk) -> Checked<()> {
         let builder = &mut self.builder;
         if let Some(rows) = chunk.table("spans")? {
             builder.spans.extend_from_arrow(&rows).ok_or(Damaged)?;
@@ -111,7 +109,7 @@ impl Accepted {
         Ok(())
     }
 
-    fn add_notes(&mut self, chunk: &Chunk<'_>) -> Checked<()> {
+    fn add_notes(&mut self, chunk: &Chunk) -> Checked<()> {
         for (key, value) in chunk.pairs("metadata")? {
             self.builder.metadata.set(&key, &value);
         }

@@ -32,7 +32,7 @@ pub(super) struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    pub(super) fn new(builder: &'a TraceBuilder, chunk: &Chunk<'_>) -> Checked<Self> {
+    pub(super) fn new(builder: &'a TraceBuilder, chunk: &Chunk) -> Checked<Self> {
         let strings = builder.strings.len() + chunk.strings()?.len();
         let categories = builder.categories.len() + chunk.numbers("categories")?.len();
         // The last string id means "none".
@@ -42,7 +42,7 @@ impl<'a> Check<'a> {
         Ok(Self { builder, strings, categories })
     }
 
-    pub(super) fn all(&self, chunk: &Chunk<'_>) -> Checked<Additions> {
+    pub(super) fn all(&self, chunk: &Chunk) -> Checked<Additions> {
         let mut seen = HashSet::new();
         for &name in &chunk.numbers("categories")? {
             let new = !self.builder.has_category(StringId(name)) && seen.insert(name);
@@ -85,7 +85,7 @@ impl<'a> Check<'a> {
         values.iter().zip(is_text).map(ident).collect()
     }
 
-    fn processes(&self, chunk: &Chunk<'_>) -> Checked<Vec<(usize, Process)>> {
+    fn processes(&self, chunk: &Chunk) -> Checked<Vec<(usize, Process)>> {
         let Some(rows) = chunk.table("processes")? else { return Ok(Vec::new()) };
         let idents = self.idents(&rows)?;
         let (names, labels) = (cells::<UInt32Type>(&rows, "name")?, cells::<UInt32Type>(&rows, "labels")?);
@@ -107,7 +107,7 @@ impl<'a> Check<'a> {
         Ok(result)
     }
 
-    fn tracks(&self, chunk: &Chunk<'_>, processes: usize) -> Checked<Vec<(usize, Track)>> {
+    fn tracks(&self, chunk: &Chunk, processes: usize) -> Checked<Vec<(usize, Track)>> {
         let Some(rows) = chunk.table("tracks")? else { return Ok(Vec::new()) };
         let idents = self.idents(&rows)?;
         let (names, owners) = (cells::<UInt32Type>(&rows, "name")?, cells::<UInt32Type>(&rows, "process")?);
@@ -162,7 +162,7 @@ impl<'a> Check<'a> {
     }
 
     /// Checks frames, stacks and what refers to them.
-    fn profile(&self, chunk: &Chunk<'_>, tracks: usize) -> Checked<()> {
+    fn profile(&self, chunk: &Chunk, tracks: usize) -> Checked<()> {
         let known = &self.builder.profile;
         let (mut frames, mut stacks) = (known.frames.len(), known.stacks.len());
         if let Some(rows) = chunk.table("frames")? {
@@ -246,7 +246,7 @@ mod tests {
             vec![(1, ArgKey { name: StringId(1), origin: ArgOrigin::Args, kind: ArgType::Text })];
         change(&mut chunk);
         let batch = chunk.encode(Clock::default(), &Losses::default(), true).unwrap();
-        Accepted::default().accept(&batch)
+        Accepted::default().accept(&Chunk::new(batch)?)
     }
 
     fn span(name: u32, category: u16, track: u32, layout: u16, arg_row: u32) -> Vec<arrow_array::ArrayRef> {

@@ -52,48 +52,51 @@ pub(super) struct Chunk<'a> {
 /// Pieces of the columns of args, one after the other, as they are checked.
 #[derive(Debug, Default)]
 pub(super) struct Values {
-    layout: Vec<u16>,
-    position: Vec<u16>,
-    small: Pieces<u32>,
-    ints: Pieces<i64>,
-    floats: Pieces<f64>,
-    ids: Pieces<u32>,
+    pub(super) layout: Vec<u16>,
+    pub(super) position: Vec<u16>,
+    pub(super) small: Pieces<u32>,
+    pub(super) ints: Pieces<i64>,
+    pub(super) floats: Pieces<f64>,
+    pub(super) ids: Pieces<u32>,
 }
 
 /// Lists of numbers, one after the other.
 #[derive(Debug)]
 pub(super) struct Pieces<T> {
     pub(super) values: Vec<T>,
-    pub(super) lengths: Vec<usize>,
+    lengths: Vec<usize>,
+    /// Where the last piece ends.
+    end: usize,
 }
 
 impl<T> Default for Pieces<T> {
     fn default() -> Self {
-        Self { values: Vec::new(), lengths: Vec::new() }
+        Self::with_capacity(0)
     }
 }
 
-impl<T: Copy> Pieces<T> {
-    fn push(&mut self, piece: &[T]) {
-        self.values.extend_from_slice(piece);
-        self.lengths.push(piece.len());
+impl<T> Pieces<T> {
+    /// With room for so many numbers.
+    pub(super) fn with_capacity(numbers: usize) -> Self {
+        Self { values: Vec::with_capacity(numbers), lengths: Vec::new(), end: 0 }
+    }
+
+    /// What was added since the last piece is the next one.
+    pub(super) fn end_piece(&mut self) {
+        let begin = std::mem::replace(&mut self.end, self.values.len());
+        self.lengths.push(self.end - begin);
     }
 }
 
 impl Values {
-    /// Adds a piece of one key of a layout, in the list of its type.
-    pub(super) fn push(
-        &mut self,
-        layout: u16,
-        position: u16,
-        (small, ints, floats, ids): (&[u32], &[i64], &[f64], &[u32]),
-    ) {
+    /// What was added to the list of its type is a piece of one key of a layout.
+    pub(super) fn end_piece(&mut self, layout: u16, position: u16) {
         self.layout.push(layout);
         self.position.push(position);
-        self.small.push(small);
-        self.ints.push(ints);
-        self.floats.push(floats);
-        self.ids.push(ids);
+        self.small.end_piece();
+        self.ints.end_piece();
+        self.floats.end_piece();
+        self.ids.end_piece();
     }
 
     pub(super) fn table(self) -> Result<StructArray, ArrowError> {

@@ -17,14 +17,14 @@ pub(super) struct Damaged;
 pub(super) type Checked<T> = Result<T, Damaged>;
 
 /// The columns of a chunk whose checksum is right.
-pub(super) struct Chunk<'a> {
-    batch: &'a RecordBatch,
+pub(super) struct Chunk {
+    batch: RecordBatch,
     /// The tables that were packed.
     unpacked: Vec<(&'static str, StructArray)>,
 }
 
-impl<'a> Chunk<'a> {
-    pub(super) fn new(batch: &'a RecordBatch) -> Checked<Self> {
+impl Chunk {
+    pub(super) fn new(batch: RecordBatch) -> Checked<Self> {
         let schema = batch.schema_ref();
         let columns = schema.fields().iter().map(AsRef::as_ref).zip(batch.columns());
         let columns = columns.filter(|(field, _)| field.name() != CHECKSUM);
@@ -43,7 +43,7 @@ impl<'a> Chunk<'a> {
         Ok(chunk)
     }
 
-    pub(super) fn column(&self, name: &str) -> Option<&'a ArrayRef> {
+    pub(super) fn column(&self, name: &str) -> Option<&ArrayRef> {
         self.batch.column_by_name(name)
     }
 

@@ -103,6 +103,11 @@ impl<R: Read> Messages<R> {
 }
 
 impl Message {
+    /// Bytes of its body.
+    pub(super) fn len(&self) -> usize {
+        self.body.len()
+    }
+
     /// The schema, if the message is one.
     pub(super) fn schema(&self) -> Option<arrow_ipc::Schema<'_>> {
         arrow_ipc::root_as_message(&self.metadata).ok()?.header_as_schema()

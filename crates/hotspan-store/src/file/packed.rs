@@ -73,8 +73,10 @@ impl Type {
 /// A number that columns hold, as 64 bits.
 trait Number: Copy + PartialOrd {
     fn to_bits(self) -> i64;
-    /// `None`: it does not fit.
-    fn from_bits(bits: i64) -> Option<Self>;
+    /// Whether 64 bits are such a number.
+    fn fits(bits: i64) -> bool;
+    /// The number; its lowest bits where it does not fit.
+    fn from_bits(bits: i64) -> Self;
 }
 
 macro_rules! numbers {
@@ -85,8 +87,12 @@ macro_rules! numbers {
                 i64::from(self)
             }
             #[inline]
-            fn from_bits(bits: i64) -> Option<Self> {
-                Self::try_from(bits).ok()
+            fn fits(bits: i64) -> bool {
+                Self::try_from(bits).is_ok()
+            }
+            #[inline]
+            fn from_bits(bits: i64) -> Self {
+                bits as Self
             }
         }
     )*};
@@ -99,7 +105,11 @@ impl Number for f64 {
         Self::to_bits(self).cast_signed()
     }
     #[inline]
-    fn from_bits(bits: i64) -> Option<Self> {
-        Some(Self::from_bits(bits.cast_unsigned()))
+    fn fits(_bits: i64) -> bool {
+        true
+    }
+    #[inline]
+    fn from_bits(bits: i64) -> Self {
+        Self::from_bits(bits.cast_unsigned())
     }
 }

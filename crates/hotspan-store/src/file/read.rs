@@ -1,16 +1,25 @@
 //! Reading a `.hotspan` file: whatever is whole becomes a trace, whatever is not is counted.
 
+use std::collections::VecDeque;
 use std::io::Read;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, Scope};
 
 use arrow_schema::SchemaRef;
 
 use crate::builder::TraceBuilder;
 use crate::file::accept::Accepted;
+use crate::file::columns::{Checked, Chunk, Damaged};
 use crate::file::error::FileError;
-use crate::file::message::{CONTINUATION, Messages, Next};
+use crate::file::message::{CONTINUATION, Message, Messages, Next};
 use crate::file::schema::{VERSION_KEY, decode};
 use crate::losses::Loss;
 use crate::trace::Trace;
+
+/// Chunks that are decoded ahead, at most.
+const AHEAD: usize = 3;
+/// Bytes of such chunks beyond which no other is read.
+const AHEAD_BYTES: usize = 32 << 20;
 
 /// Whether a file that begins like this is a `.hotspan` file. The first 8 KB are enough.
 #[must_use]
@@ -40,15 +49,8 @@ pub fn read_builder(
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<TraceBuilder, FileError> {
     let mut chunks = Chunks::open(input)?;
-    loop {
-        let offset = chunks.offset();
-        if !progress(offset) {
-            return Err(FileError::Stopped { offset });
-        }
-        if !chunks.next()? {
-            return Ok(chunks.finish());
-        }
-    }
+    chunks.accept_all(progress)?;
+    Ok(chunks.finish())
 }
 
 /// A file that is read chunk by chunk, so that whoever reads can take rows out between two of them.
@@ -93,27 +95,83 @@ impl<R: Read> Chunks<R> {
 
     /// Accepts the next chunk. `false`: there is none, or none that can be read.
     pub(crate) fn next(&mut self) -> Result<bool, FileError> {
-        let Self { messages, schema, accepted, loss } = self;
-        let offset = messages.offset;
-        let next = messages.next()?;
-        if accepted.complete {
-            // Nothing but Arrow's end of the stream should follow, and it adds nothing.
-            let rest = !matches!(next, Next::End | Next::EndOfFile) || messages.has_more()?;
-            *loss = rest.then_some((Loss::TrailingData, offset));
-            return Ok(false);
-        }
-        let whole = match next {
-            Next::Message(message) => message.batch(schema).and_then(|batch| accepted.accept(&batch)).is_ok(),
-            Next::Damaged => false,
-            Next::End | Next::EndOfFile | Next::Cut => {
-                *loss = Some((Loss::TruncatedFile, offset));
-                return Ok(false);
+        let offset = self.messages.offset;
+        match self.messages.next()? {
+            Next::Message(message) if !self.accepted.complete => {
+                Ok(self.accept(chunk_of(&message, &self.schema), offset))
             }
-        };
-        if !whole {
-            *loss = Some((Loss::DamagedChunk, offset));
+            other => self.end(&other, offset).map(|()| false),
         }
-        Ok(whole)
+    }
+
+    fn accept(&mut self, chunk: Checked<Chunk>, offset: u64) -> bool {
+        let is_whole = chunk.and_then(|chunk| self.accepted.accept(&chunk)).is_ok();
+        if !is_whole {
+            self.loss = Some((Loss::DamagedChunk, offset));
+        }
+        is_whole
+    }
+
+    /// What follows the last chunk.
+    fn end(&mut self, next: &Next, offset: u64) -> Result<(), FileError> {
+        let is_end = matches!(next, Next::End | Next::EndOfFile);
+        let loss = if self.accepted.complete {
+            // Nothing but Arrow's end of the stream should follow, and it adds nothing.
+            (!is_end || self.messages.has_more()?).then_some(Loss::TrailingData)
+        } else if matches!(next, Next::Damaged) {
+            Some(Loss::DamagedChunk)
+        } else {
+            Some(Loss::TruncatedFile)
+        };
+        self.loss = loss.map(|loss| (loss, offset));
+        Ok(())
+    }
+
+    /// Accepts all chunks. While one is accepted, another thread decodes those after it.
+    fn accept_all(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<(), FileError> {
+        let mut ask = |offset| if progress(offset) { Ok(()) } else { Err(FileError::Stopped { offset }) };
+        // Most files are one chunk.
+        ask(self.messages.offset)?;
+        if !self.next()? {
+            return Ok(());
+        }
+        let ended = thread::scope(|scope| {
+            let Some(mut decoder) = Decoder::start(scope, &self.schema) else { return Ok(false) };
+            let mut end = None;
+            loop {
+                while end.is_none() && !self.accepted.complete && decoder.has_room() {
+                    let offset = self.messages.offset;
+                    ask(offset)?;
+                    match self.messages.next() {
+                        Ok(Next::Message(message)) => decoder.begin(message, offset),
+                        other => end = Some((other, offset)),
+                    }
+                }
+                match (decoder.finish(), end.take()) {
+                    (Some((_, offset)), _) if self.accepted.complete => {
+                        self.loss = Some((Loss::TrailingData, offset));
+                        return Ok(true);
+                    }
+                    (Some((chunk, offset)), later) => {
+                        end = later;
+                        if !self.accept(chunk, offset) {
+                            return Ok(true);
+                        }
+                    }
+                    (None, Some((next, offset))) => return self.end(&next?, offset).map(|()| true),
+                    (None, None) => return Ok(false),
+                }
+            }
+        })?;
+        if ended {
+            return Ok(());
+        }
+        loop {
+            ask(self.messages.offset)?;
+            if !self.next()? {
+                return Ok(());
+            }
+        }
     }
 
     /// All that was read and not taken out.
@@ -125,6 +183,51 @@ impl<R: Read> Chunks<R> {
             builder.losses.add(loss, Some(offset));
         }
         builder
+    }
+}
+
+/// The chunk of a message, checked by its checksum and unpacked.
+fn chunk_of(message: &Message, schema: &SchemaRef) -> Checked<Chunk> {
+    message.batch(schema).and_then(Chunk::new)
+}
+
+/// A thread that decodes messages in the order in which it gets them.
+struct Decoder {
+    messages: Sender<Message>,
+    chunks: Receiver<Checked<Chunk>>,
+    /// Where those that are on their way begin, and how long they are.
+    on_their_way: VecDeque<(u64, usize)>,
+}
+
+impl Decoder {
+    /// `None`: the system has no thread for it.
+    fn start<'s>(scope: &'s Scope<'s, '_>, schema: &SchemaRef) -> Option<Self> {
+        let (messages, given) = channel::<Message>();
+        let (decoded, chunks) = channel();
+        let schema = SchemaRef::clone(schema);
+        // It ends when nobody gives it messages or wants chunks any more.
+        let work =
+            move || given.into_iter().try_for_each(|message| decoded.send(chunk_of(&message, &schema)));
+        thread::Builder::new().name("hotspan-decode".into()).spawn_scoped(scope, work).ok()?;
+        Some(Self { messages, chunks, on_their_way: VecDeque::new() })
+    }
+
+    /// Whether it may get more: what it has takes memory.
+    fn has_room(&self) -> bool {
+        let bytes: usize = self.on_their_way.iter().map(|&(_, bytes)| bytes).sum();
+        self.on_their_way.len() < AHEAD && bytes < AHEAD_BYTES
+    }
+
+    fn begin(&mut self, message: Message, offset: u64) {
+        self.on_their_way.push_back((offset, message.len()));
+        // Where the thread is gone, there is nothing to receive either.
+        let _ = self.messages.send(message);
+    }
+
+    /// The first of those on their way, and where it begins.
+    fn finish(&mut self) -> Option<(Checked<Chunk>, u64)> {
+        let (offset, _) = self.on_their_way.pop_front()?;
+        Some((self.chunks.recv().unwrap_or(Err(Damaged)), offset))
     }
 }
 

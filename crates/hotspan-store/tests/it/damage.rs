@@ -7,6 +7,15 @@ use hotspan_store::{Loss, Trace, TraceBuilder, first_difference};
 
 use crate::sample::{describe, is_prefix, push_event, read, trace};
 
+/// A disk that fails.
+struct Broken;
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::ConnectionReset.into())
+    }
+}
+
 /// A small file of two chunks.
 fn small_file() -> (Trace, Vec<u8>) {
     let mut builder = TraceBuilder::new();
@@ -82,6 +91,57 @@ fn a_damaged_chunk_keeps_those_before_it() {
     assert!(is_prefix(&part, &whole));
 }
 
+/// A file of so many chunks, and where each of them begins; the last place is the end of the last.
+fn file_of_chunks(chunks: u32) -> (Vec<u8>, Vec<u64>) {
+    let mut builder = TraceBuilder::new();
+    let mut writer = file::Writer::create(Vec::new()).unwrap();
+    for number in 1..chunks {
+        push_event(&mut builder, number.into());
+        writer.append(&mut builder).unwrap();
+    }
+    push_event(&mut builder, chunks.into());
+    let bytes = writer.finish(&mut builder).unwrap();
+    let mut offsets = Vec::new();
+    file::read(bytes.as_slice(), &mut |offset| {
+        offsets.push(offset);
+        true
+    })
+    .unwrap();
+    (bytes, offsets)
+}
+
+#[test]
+fn chunks_that_were_decoded_ahead_of_a_damaged_one_are_left_out() {
+    let (bytes, offsets) = file_of_chunks(12);
+    let whole = read(&bytes).unwrap();
+    for chunk in 0..12 {
+        let mut changed = bytes.clone();
+        changed[offsets[chunk + 1] as usize - 8] ^= 1;
+        // The disk may fail behind it, where nobody needs to look any more.
+        let broken = Cursor::new(&changed[..offsets[chunk + 1] as usize]).chain(Broken);
+        for part in [read(&changed).unwrap(), file::read(broken, &mut |_| true).unwrap()] {
+            let loss = &part.losses().counts()[0];
+            assert_eq!((loss.loss, loss.first_offset), (Loss::DamagedChunk, Some(offsets[chunk])));
+            assert!(is_prefix(&part, &whole), "{chunk}");
+            let events =
+                part.spans().len() + part.instants().len() + part.counters().len() + part.flows().len();
+            assert_eq!(events, chunk);
+        }
+    }
+}
+
+#[test]
+fn chunks_after_the_last_are_noted() {
+    let (bytes, offsets) = file_of_chunks(6);
+    let (end, first) = (offsets[6] as usize, offsets[0] as usize);
+    let mut longer = bytes[..end].to_vec();
+    longer.extend_from_slice(&bytes[first..end]);
+    let trace = read(&longer).unwrap();
+    let loss = &trace.losses().counts()[0];
+    assert_eq!((loss.loss, loss.first_offset), (Loss::TrailingData, Some(end as u64)));
+    assert_eq!(trace.spans().len(), read(&bytes).unwrap().spans().len());
+}
+
 #[test]
 fn bytes_after_the_end_are_noted() {
     let (whole, mut bytes) = small_file();
@@ -150,12 +210,6 @@ fn versions() {
 
 #[test]
 fn errors_of_the_input_are_reported() {
-    struct Broken;
-    impl Read for Broken {
-        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
-            Err(std::io::ErrorKind::ConnectionReset.into())
-        }
-    }
     let (_, bytes) = small_file();
     let input = Cursor::new(&bytes[..5_000]).chain(Broken);
     let error = file::read(input, &mut |_| true).unwrap_err();

@@ -8,7 +8,7 @@ use crate::args::{ArgKey, ArgOrigin, ArgType};
 use crate::file::columns::{Checked, Chunk, Damaged, Segments, cells, piece};
 
 impl Check<'_> {
-    pub(super) fn arg_schemas(&self, chunk: &Chunk<'_>) -> Checked<Vec<Vec<ArgKey>>> {
+    pub(super) fn arg_schemas(&self, chunk: &Chunk) -> Checked<Vec<Vec<ArgKey>>> {
         let Some(rows) = chunk.table("layout_keys")? else { return Ok(Vec::new()) };
         let (origins, kinds) = (cells::<UInt8Type>(&rows, "place")?, cells::<UInt8Type>(&rows, "kind")?);
         let names = cells::<UInt32Type>(&rows, "name")?;
@@ -41,7 +41,7 @@ impl Check<'_> {
 
     /// Checks the rows of args: each layout that grows has exactly one piece for each of its keys, in order. Gives the
     /// number of rows of each layout.
-    pub(super) fn args(&self, chunk: &Chunk<'_>, new: &[Vec<ArgKey>]) -> Checked<Vec<u32>> {
+    pub(super) fn args(&self, chunk: &Chunk, new: &[Vec<ArgKey>]) -> Checked<Vec<u32>> {
         let known = self.builder.args.arg_schemas.iter().map(|layout| layout.next);
         let mut row_counts: Vec<u32> = known.chain(new.iter().map(|_| 0)).collect();
         let values = chunk.table("values")?;

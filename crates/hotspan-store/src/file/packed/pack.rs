@@ -112,11 +112,10 @@ impl PackedColumns {
             4 => packing.write::<T, 4>(values, out),
             _ => packing.write::<T, 8>(values, out),
         }
-        self.describe(place, values.len(), &packing, begin);
+        self.describe(place, values.len(), &packing);
     }
 
     fn push_counted(&mut self, place: Place, layouts: &[u16], rows: &[u32]) {
-        let begin = self.bytes.values.len();
         let mut next: Vec<Option<u32>> = Vec::new();
         let mut differences: Vec<u32> = Vec::with_capacity(rows.len());
         for (&layout, &row) in layouts.iter().zip(rows) {
@@ -136,10 +135,10 @@ impl PackedColumns {
             self.bytes.values.extend(differences.iter().flat_map(|difference| difference.to_le_bytes()));
         }
         let packing = Packing { method: Method::Counted, width, first: 0, base: 0 };
-        self.describe(place, rows.len(), &packing, begin);
+        self.describe(place, rows.len(), &packing);
     }
 
-    fn describe(&mut self, place: Place, rows: usize, packing: &Packing, begin: usize) {
+    fn describe(&mut self, place: Place, rows: usize, packing: &Packing) {
         self.table.push(place.table);
         self.layout.push(place.layout);
         self.column.push(place.column as u16);
@@ -149,7 +148,7 @@ impl PackedColumns {
         self.width.push(packing.width as u8);
         self.first.push(packing.first);
         self.base.push(packing.base);
-        self.bytes.lengths.push(self.bytes.values.len() - begin);
+        self.bytes.end_piece();
         self.unpacked += rows * place.kind.width();
     }
 

@@ -3,10 +3,11 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, StructArray};
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Fields};
 
 use super::{ARGS, Method, Number, Type, is_fair};
-use crate::file::chunk::{EVENT_TABLES, Values, numbers};
+use crate::file::chunk::{EVENT_TABLES, Pieces, Values, numbers};
 use crate::file::columns::{Checked, Damaged, cells, lists};
 use crate::file::schema::table_fields;
 
@@ -67,7 +68,7 @@ impl<'a> Packed<'a> {
     /// Pieces `from..to` as a table with these fields; a later version may have more.
     fn table(&self, from: usize, to: usize, fields: &Fields) -> Checked<StructArray> {
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(fields.len());
-        let mut layouts: Vec<u16> = Vec::new();
+        let mut layouts: ScalarBuffer<u16> = ScalarBuffer::from(Vec::new());
         for (position, field) in fields.iter().enumerate() {
             let index = from + position;
             let is_next = index < to
@@ -79,8 +80,9 @@ impl<'a> Packed<'a> {
             arrays.push(match (field.data_type(), self.kind[index]) {
                 (DataType::UInt8, Type::UInt8) => self.array::<UInt8Type>(index, &layouts)?,
                 (DataType::UInt16, Type::UInt16) => {
-                    layouts = self.piece(index, &[])?;
-                    numbers::<UInt16Type>(layouts.clone())
+                    let array = self.array::<UInt16Type>(index, &[])?;
+                    layouts = array.as_primitive::<UInt16Type>().values().clone();
+                    array
                 }
                 (DataType::UInt32, Type::UInt32) => self.array::<UInt32Type>(index, &layouts)?,
                 (DataType::Int64, Type::Int64) => self.array::<Int64Type>(index, &layouts)?,
@@ -92,19 +94,31 @@ impl<'a> Packed<'a> {
 
     /// The pieces of args, from `index` on.
     fn values(&self, index: &mut usize) -> Checked<StructArray> {
-        let mut values = Values::default();
-        while self.table.get(*index) == Some(&ARGS) {
-            let at = *index;
-            let (mut small, mut ints, mut floats, mut ids) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let from = *index;
+        let is_args = |&&table: &&u8| table == ARGS;
+        *index += self.table.get(from..).map_or(0, |tables| tables.iter().take_while(is_args).count());
+        let rows_of = |kind: Type| {
+            let pieces = (from..*index).filter(|&at| self.kind[at] == kind);
+            let rows: usize = pieces.map(|at| self.rows[at] as usize).sum();
+            // Lists of Arrow cannot hold more.
+            if i32::try_from(rows).is_ok() { Ok(rows) } else { Err(Damaged) }
+        };
+        let mut values = Values {
+            small: Pieces::with_capacity(rows_of(Type::UInt32)?),
+            ints: Pieces::with_capacity(rows_of(Type::Int64)?),
+            floats: Pieces::with_capacity(rows_of(Type::Float64)?),
+            ids: Pieces::with_capacity(rows_of(Type::Strings)?),
+            ..Values::default()
+        };
+        for at in from..*index {
             match self.kind[at] {
-                Type::UInt32 => small = self.piece(at, &[])?,
-                Type::Int64 => ints = self.piece(at, &[])?,
-                Type::Float64 => floats = self.piece(at, &[])?,
-                Type::Strings => ids = self.piece(at, &[])?,
+                Type::UInt32 => self.piece(at, &[], &mut values.small.values)?,
+                Type::Int64 => self.piece(at, &[], &mut values.ints.values)?,
+                Type::Float64 => self.piece(at, &[], &mut values.floats.values)?,
+                Type::Strings => self.piece(at, &[], &mut values.ids.values)?,
                 Type::UInt8 | Type::UInt16 => return Err(Damaged),
             }
-            values.push(self.layout[at], self.column[at], (&small, &ints, &floats, &ids));
-            *index += 1;
+            values.end_piece(self.layout[at], self.column[at]);
         }
         values.table().map_err(|_| Damaged)
     }
@@ -114,60 +128,123 @@ impl<'a> Packed<'a> {
         index: usize,
         layouts: &[u16],
     ) -> Checked<ArrayRef> {
-        Ok(numbers::<A>(self.piece(index, layouts)?))
+        let mut values = Vec::with_capacity(self.rows[index] as usize);
+        self.piece(index, layouts, &mut values)?;
+        Ok(numbers::<A>(values))
     }
 
-    /// The values of a piece.
-    fn piece<T: Number>(&self, index: usize, layouts: &[u16]) -> Checked<Vec<T>> {
+    /// Appends the values of a piece.
+    fn piece<T: Number>(&self, index: usize, layouts: &[u16], values: &mut Vec<T>) -> Checked<()> {
         let bytes = self.bytes.value(index);
         let bytes = bytes.as_primitive_opt::<UInt8Type>().ok_or(Damaged)?.values();
         let (rows, width) = (self.rows[index] as usize, usize::from(self.width[index]));
+        let (first, base) = (self.first[index], self.base[index]);
         match self.method[index] {
-            code if code == Method::Counted as u8 => counted(bytes, rows, width, layouts),
-            code if code == Method::Plain as u8 => {
-                let base = self.base[index];
-                let value = |stored: i64| T::from_bits(base.wrapping_add(stored));
-                stored(bytes, rows, width)?.map(value).collect::<Option<_>>().ok_or(Damaged)
-            }
+            code if code == Method::Counted as u8 => counted(bytes, rows, width, layouts, values),
+            _ if bytes.len() != rows * width => Err(Damaged),
+            code if code == Method::Plain as u8 => with_width(bytes, rows, width, Plain { base, values }),
             code if code == Method::Steps as u8 => {
-                let (first, base) = (self.first[index], self.base[index]);
                 // The first stands apart, so that the step to it is made undone.
-                let mut before = first.wrapping_sub(base);
-                let step = |stored: i64| {
-                    before = before.wrapping_add(base).wrapping_add(stored);
-                    T::from_bits(before)
-                };
-                stored(bytes, rows, width)?.map(step).collect::<Option<_>>().ok_or(Damaged)
+                let before = first.wrapping_sub(base);
+                with_width(bytes, rows, width, Steps { before, base, values })
             }
             _ => Err(Damaged),
         }
     }
 }
 
-/// The numbers that are stored for a piece.
-fn stored(bytes: &[u8], rows: usize, width: usize) -> Checked<impl Iterator<Item = i64> + '_> {
-    if ![0, 1, 2, 4, 8].contains(&width) || bytes.len() != rows * width {
-        return Err(Damaged);
+/// What turns stored numbers into values and appends them. It is compiled for each width: a file is millions of them.
+trait Append {
+    /// Whether all of them are values of the type.
+    fn append(self, stored: impl Iterator<Item = i64>) -> bool;
+}
+
+struct Plain<'v, T> {
+    base: i64,
+    values: &'v mut Vec<T>,
+}
+
+impl<T: Number> Append for Plain<'_, T> {
+    fn append(self, stored: impl Iterator<Item = i64>) -> bool {
+        let mut fits = true;
+        self.values.extend(stored.map(|stored| {
+            let bits = self.base.wrapping_add(stored);
+            fits &= T::fits(bits);
+            T::from_bits(bits)
+        }));
+        fits
     }
-    let number = move |row: usize| {
-        let mut number = [0; 8];
-        number[..width].copy_from_slice(&bytes[row * width..(row + 1) * width]);
-        i64::from_le_bytes(number)
+}
+
+struct Steps<'v, T> {
+    before: i64,
+    base: i64,
+    values: &'v mut Vec<T>,
+}
+
+impl<T: Number> Append for Steps<'_, T> {
+    fn append(self, stored: impl Iterator<Item = i64>) -> bool {
+        let (mut before, mut fits) = (self.before, true);
+        self.values.extend(stored.map(|stored| {
+            before = before.wrapping_add(self.base).wrapping_add(stored);
+            fits &= T::fits(before);
+            T::from_bits(before)
+        }));
+        fits
+    }
+}
+
+/// Appends numbers that are stored in so many bytes each.
+fn with_width(bytes: &[u8], rows: usize, width: usize, to: impl Append) -> Checked<()> {
+    let fits = match width {
+        0 => to.append(std::iter::repeat_n(0, rows)),
+        1 => to.append(stored::<1>(bytes)),
+        2 => to.append(stored::<2>(bytes)),
+        4 => to.append(stored::<4>(bytes)),
+        8 => to.append(stored::<8>(bytes)),
+        _ => false,
     };
-    Ok((0..rows).map(number))
+    if fits { Ok(()) } else { Err(Damaged) }
+}
+
+/// The numbers that are stored for a piece.
+fn stored<const WIDTH: usize>(bytes: &[u8]) -> impl Iterator<Item = i64> + '_ {
+    let (numbers, _) = bytes.as_chunks::<WIDTH>();
+    numbers.iter().map(|number| {
+        let mut wide = [0; 8];
+        wide[..WIDTH].copy_from_slice(number);
+        i64::from_le_bytes(wide)
+    })
 }
 
 /// Rows that are counted by layout.
-fn counted<T: Number>(bytes: &[u8], rows: usize, width: usize, layouts: &[u16]) -> Checked<Vec<T>> {
+fn counted<T: Number>(
+    bytes: &[u8],
+    rows: usize,
+    width: usize,
+    layouts: &[u16],
+    values: &mut Vec<T>,
+) -> Checked<()> {
     let firsts = bytes.len().checked_sub(rows.checked_mul(width).ok_or(Damaged)?).ok_or(Damaged)?;
-    if layouts.len() != rows || firsts % 4 != 0 || ![0, 4].contains(&width) {
+    if layouts.len() != rows || firsts % 4 != 0 {
         return Err(Damaged);
     }
     let (firsts, differences) = bytes.split_at(firsts);
-    let (mut firsts, _) = firsts.as_chunks::<4>();
+    let (firsts, _) = firsts.as_chunks::<4>();
+    match width {
+        0 => count(layouts.iter().zip(std::iter::repeat(0)), firsts, values),
+        4 => count(layouts.iter().zip(stored::<4>(differences)), firsts, values),
+        _ => Err(Damaged),
+    }
+}
+
+fn count<'l, T: Number>(
+    rows: impl Iterator<Item = (&'l u16, i64)>,
+    mut firsts: &[[u8; 4]],
+    values: &mut Vec<T>,
+) -> Checked<()> {
     let mut next: Vec<Option<u32>> = Vec::new();
-    let mut values = Vec::with_capacity(rows);
-    for (&layout, difference) in layouts.iter().zip(stored(differences, rows, width)?) {
+    for (&layout, difference) in rows {
         let layout = usize::from(layout);
         if next.len() <= layout {
             next.resize(layout + 1, None);
@@ -182,7 +259,10 @@ fn counted<T: Number>(bytes: &[u8], rows: usize, width: usize, layouts: &[u16]) 
         };
         let row = expected.wrapping_add(difference as u32);
         next[layout] = Some(row.wrapping_add(1));
-        values.push(T::from_bits(row.into()).ok_or(Damaged)?);
+        if !T::fits(row.into()) {
+            return Err(Damaged);
+        }
+        values.push(T::from_bits(row.into()));
     }
-    if firsts.is_empty() { Ok(values) } else { Err(Damaged) }
+    if firsts.is_empty() { Ok(()) } else { Err(Damaged) }
 }
