@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use hotspan_store::{
-    Bytes, Category, Duration, FrameKind, SampleRow, SpanId, StackId, Timestamp, Trace, TrackId,
+    Bytes, Category, Duration, FrameKind, FrameRow, SampleRow, SpanId, StackId, Timestamp, TrackId,
 };
 
 use crate::intervals::Interval;
@@ -51,8 +51,23 @@ pub struct LineCost {
 /// The cost of each line, by file and number.
 pub type SourceLines = BTreeMap<SourceLine, LineCost>;
 
+/// Whether a trace knows any lines, without their costs.
+#[must_use]
+pub fn has_source_lines(model: &Model) -> bool {
+    let profile = model.profile();
+    profile.frames.rows().any(|row| has_line(&row)) || profile.lines.rows().any(|row| row.hits > 0)
+}
+
+/// Whether a frame is at a line of a program.
+fn has_line(frame: &FrameRow) -> bool {
+    frame.kind == FrameKind::Python && frame.line > 0
+}
+
 /// The lines of a trace.
 pub(crate) fn find(model: &Model) -> SourceLines {
+    if !has_source_lines(model) {
+        return SourceLines::new();
+    }
     let mut lines = Lines {
         model,
         folder: ProgramFolder::of(model),
@@ -93,7 +108,7 @@ impl Lines<'_> {
         let profile = model.profile();
         let mut indices: BTreeMap<SourceLine, usize> = BTreeMap::new();
         for (index, row) in profile.frames.rows().enumerate() {
-            if row.kind == FrameKind::Python && row.line > 0 {
+            if has_line(&row) {
                 let file = self.folder.whole(model.str(row.file)).into_owned();
                 let function = model.str(row.name).to_owned();
                 let line = self.index(&mut indices, SourceLine { file, line: row.line, function });
@@ -176,19 +191,18 @@ struct SamplesByThread {
 }
 
 impl SamplesByThread {
-    fn of(trace: &Trace) -> Self {
-        let mut threads: Vec<Vec<SampleRow>> = vec![Vec::new(); trace.tracks().len()];
-        for sample in trace.profile().samples.rows().filter(|sample| sample.stack != StackId::NONE) {
+    fn of(model: &Model) -> Self {
+        let mut threads: Vec<Vec<SampleRow>> = vec![Vec::new(); model.tracks().len()];
+        for sample in model.profile().samples.rows().filter(|sample| sample.stack != StackId::NONE) {
             threads[sample.track.index()].push(sample);
         }
         for samples in &mut threads {
             samples.sort_by_key(|sample| sample.time);
         }
-        let spans = trace.spans();
-        let is_operator = |span: &SpanId| trace.span_category(*span) == Category::Operator;
-        let mut calls: Vec<SpanId> = spans.ids().filter(is_operator).collect();
-        calls.sort_by_key(|&span| (spans.time(span), std::cmp::Reverse(spans.end(span))));
-        let mut operators: Vec<Vec<Interval>> = vec![Vec::new(); trace.tracks().len()];
+        let spans = model.spans();
+        let is_operator = |span: &SpanId| model.span_category(*span) == Category::Operator;
+        let calls = model.time_order().iter().copied().filter(is_operator);
+        let mut operators: Vec<Vec<Interval>> = vec![Vec::new(); model.tracks().len()];
         for span in calls {
             let outermost = &mut operators[spans.track(span).index()];
             // What begins before the last one ends is inside it.
@@ -222,7 +236,7 @@ impl SamplesByThread {
 
 #[cfg(test)]
 mod tests {
-    use hotspan_store::{FrameRow, Ident, SampleState, TraceBuilder};
+    use hotspan_store::{Ident, SampleState, TraceBuilder};
 
     use super::*;
 

@@ -47,6 +47,9 @@ pub(crate) struct Context<'a> {
     inside_call: Vec<bool>,
     /// The process of a whole program: what its children do is not what its steps wait for.
     process: Option<ProcessId>,
+    /// For each string, whether it names a range.
+    range_names: Vec<bool>,
+    calls: OnceCell<Vec<SpanId>>,
     device_work: OnceCell<Vec<Work>>,
 }
 
@@ -80,6 +83,8 @@ impl<'a> Context<'a> {
             ranges,
             inside_call: Vec::new(),
             process: main.map(|main| model.track(main).process),
+            range_names: model.strings().iter().map(is_range_name).collect(),
+            calls: OnceCell::new(),
             device_work: OnceCell::new(),
         };
         let nesting = model.nesting();
@@ -132,7 +137,7 @@ impl<'a> Context<'a> {
 
     /// Whether a span is a call of an operator, and not a range that somebody marked.
     pub(crate) fn is_call(&self, span: SpanId) -> bool {
-        self.model.role(span) == Role::Operator && !is_range_name(self.model.span_name(span))
+        self.model.role(span) == Role::Operator && !self.range_names[self.model.spans().name(span).index()]
     }
 
     /// Calls of operators in what rules look at, in order of time.
@@ -142,7 +147,8 @@ impl<'a> Context<'a> {
             let is_programs = self.process.is_none_or(|process| self.model.track(track).process == process);
             is_programs && self.is_call(span) && self.is_in_range(self.model.spans().time(span))
         };
-        self.model.nesting().order().iter().copied().filter(wanted)
+        let find = || self.model.nesting().order().iter().copied().filter(wanted).collect();
+        self.calls.get_or_init(find).iter().copied()
     }
 
     /// Calls that no other call encloses.

@@ -1,14 +1,33 @@
 //! Sums of device time for rules: when devices worked, and what part of some work nothing else covers.
 
-use hotspan_store::{Duration, SpanId};
+use hashbrown::HashMap;
+use hotspan_store::{Duration, SpanId, StringId};
 
 use crate::advice::context::Context;
 use crate::intervals::{Interval, Intervals};
+use crate::model::Model;
 use crate::model::device_work::{Work, WorkKind};
 
 /// Device work in what rules look at.
 pub(crate) fn device_spans<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (SpanId, WorkKind)> + 'a {
     context.device_work().iter().map(|work| (work.span, work.kind))
+}
+
+/// A question about the names of kernels in lower case, asked once for each: they are long and repeat thousands of times.
+pub(crate) struct NameTest<F> {
+    test: F,
+    known: HashMap<StringId, bool>,
+}
+
+impl<F: Fn(&str) -> bool> NameTest<F> {
+    pub(crate) fn of(test: F) -> Self {
+        Self { test, known: HashMap::new() }
+    }
+
+    pub(crate) fn holds(&mut self, model: &Model, span: SpanId) -> bool {
+        let (name, test) = (model.spans().name(span), &self.test);
+        *self.known.entry(name).or_insert_with(|| test(&model.str(name).to_ascii_lowercase()))
+    }
 }
 
 /// When devices did work of these kinds. Several devices of one trace count as one.

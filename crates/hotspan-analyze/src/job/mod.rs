@@ -121,6 +121,15 @@ pub fn ranks(model: &Model) -> Vec<RankSummary> {
     if ranks.is_empty() { vec![RankSummary::of(model)] } else { ranks }
 }
 
+/// Whether a recording has several ranks, without a look at what they did.
+#[must_use]
+pub fn has_ranks(model: &Model) -> bool {
+    let several = |processes: Processes| {
+        processes.rank.zip(processes.main).is_none() && processes.ranks(model).len() > 1
+    };
+    Processes::of(model).is_some_and(several)
+}
+
 fn ranks_of(model: &Model, processes: &Processes) -> Vec<RankSummary> {
     // Of a job with a recording for each rank, this is one.
     if let Some((rank, main)) = processes.rank.zip(processes.main) {

@@ -9,6 +9,7 @@
 //! | [`columns`] | what an event carries: correlation, sequence number, bytes … as typed columns |
 //! | [`events`] | what role a span plays, and what tables call it |
 //! | [`inputs`] | the shapes, types and values of operators' inputs |
+//! | [`time_order`](Model::time_order) | the spans in order of time |
 //! | [`nesting`] | which call encloses which |
 //! | [`launches`], [`launch_calls`] | which operator, and which runtime call, launched which device work |
 //! | [`device_work`] | what each device does when |
@@ -34,6 +35,7 @@ mod scope;
 pub(crate) mod source;
 pub(crate) mod stacks;
 pub mod steps;
+mod time_order;
 mod warm_up;
 pub mod windows;
 
@@ -42,6 +44,7 @@ use std::sync::{Arc, OnceLock};
 
 use hotspan_store::{Duration, SpanId, StackId, Timestamp, Trace, TrackId};
 
+use crate::advice::{Advice, Selection, advise};
 use crate::averages::{GroupBy, KeyAverages};
 use crate::flops::Flops;
 use crate::idle::DeviceIdle;
@@ -53,6 +56,7 @@ use crate::process_memory::ProcessMemory;
 use crate::source_lines::SourceLines;
 use crate::steps::Steps;
 use crate::summary::Summary;
+use crate::verdict::Verdict;
 use crate::wall_time::{RANGE_KEY, WallTime};
 
 use device_work::DeviceWork;
@@ -101,6 +105,8 @@ pub struct Model {
 parts! {
     /// The role and the name of every span.
     pub events: Events = |model| Events::of(model);
+    /// All spans by their beginnings, longer ones first, then as in the file.
+    pub time_order: Vec<SpanId> = |model| time_order::time_order(model.spans());
     /// Which host span encloses which.
     pub nesting: Nesting = |model| Nesting::of(model);
     /// The same with only children of the same name merged into their parents, as torch's tables have it.
@@ -153,6 +159,10 @@ parts! {
     pub wall_time: Option<WallTime> = |model| crate::wall_time::find(model);
     /// torch's `key_averages()` without further grouping.
     pub averages: KeyAverages = |model| KeyAverages::compute(model, &GroupBy::default());
+    /// What all rules say about it.
+    pub advice: Arc<Advice> = |model| Arc::new(advise(model, &Selection::default()));
+    /// Where the time goes, in one sentence.
+    pub verdict: Option<Verdict> = |model| crate::verdict::verdict(model);
     /// What is in the trace.
     pub summary: Summary = |model| crate::summary::find(model);
     /// Time by stack, of those samples that count.

@@ -4,7 +4,6 @@
 //! related, and asynchronous ranges neither enclose anything nor are they inside anything: their thread does other things
 //! meanwhile. Device spans are not part of the tree; [`super::launches`] ties them to it.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use hotspan_store::SpanId;
@@ -23,11 +22,11 @@ pub struct Nesting {
 }
 
 impl Nesting {
-    /// Builds the tree. Events are ordered by beginning, longer ones first, then as in the file.
+    /// Builds the tree.
     pub(super) fn of(model: &Model) -> Self {
         let (spans, events) = (model.spans(), model.events());
-        let mut order: Vec<SpanId> = spans.ids().filter(|&span| events.role(span) != Role::Ignored).collect();
-        order.sort_by_key(|&span| (spans.time(span), Reverse(spans.end(span))));
+        let is_event = |&span: &SpanId| events.role(span) != Role::Ignored;
+        let order: Vec<SpanId> = model.time_order().iter().copied().filter(is_event).collect();
 
         let mut parent = vec![NONE; spans.len()];
         let mut open: Vec<Vec<SpanId>> = vec![Vec::new(); model.tracks().len()];

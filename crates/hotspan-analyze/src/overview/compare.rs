@@ -8,7 +8,6 @@
 use hashbrown::HashMap;
 use hotspan_store::Duration;
 
-use crate::advice::{Selection, advise};
 use crate::diff::{By, Diff, DiffRow, Verdict, diff};
 use crate::model::Model;
 use crate::overview::hot::{self, HotRow};
@@ -80,7 +79,7 @@ pub fn compare(before: &Model, after: &Model) -> Comparison {
     // Of launchers, those that they started are compared.
     let described = |model| Model::job(model).as_ref().map_or(model, |job| &job.model);
     let rules = |model: &Model| -> Vec<&'static str> {
-        advise(model, &Selection::default()).findings.iter().map(|(rule, _)| rule.id).collect()
+        model.advice().findings.iter().map(|(rule, _)| rule.id).collect()
     };
     let (found_before, found_after) = (rules(before), rules(after));
     let (before, after) = (described(before), described(after));

@@ -16,14 +16,16 @@ mod processes;
 mod steps;
 mod waits;
 
+use std::sync::Arc;
+
 use hotspan_store::Duration;
 
-use crate::advice::{Advice, Selection, advise};
+use crate::advice::Advice;
 use crate::model::Model;
 use crate::ranks::Ranks;
 use crate::report::Table;
 use crate::report::schema::Schema;
-use crate::verdict::{Verdict, verdict};
+use crate::verdict::Verdict;
 use crate::wall_time::{WallTime, program_thread};
 
 pub use facts::{Cost, cost};
@@ -52,7 +54,7 @@ pub struct Overview {
     /// What recording cost.
     pub cost: Option<Cost>,
     /// What to change.
-    pub advice: Advice,
+    pub advice: Arc<Advice>,
     /// What is missing from the recording, in words; worst first.
     pub missing: Vec<String>,
     /// The sections that follow, in order.
@@ -62,7 +64,7 @@ pub struct Overview {
 /// Sums up a program: the process that was started, or the one that did the work for it.
 #[must_use]
 pub fn overview(model: &Model) -> Overview {
-    let advice = advise(model, &Selection::default());
+    let advice = Arc::clone(model.advice());
     let Some(job) = model.job() else {
         let mut overview = of_process(model, advice);
         overview.sections.extend(processes::processes(model, program_thread(model)));
@@ -77,7 +79,7 @@ pub fn overview(model: &Model) -> Overview {
     overview
 }
 
-fn of_process(model: &Model, advice: Advice) -> Overview {
+fn of_process(model: &Model, advice: Arc<Advice>) -> Overview {
     let main = program_thread(model);
     let whole = model.wall();
     let sections = [
@@ -96,7 +98,7 @@ fn of_process(model: &Model, advice: Advice) -> Overview {
     Overview {
         facts: facts::facts(model),
         whole: model.wall_time().as_ref().map(|wall_time| wall_time.total),
-        verdict: verdict(model),
+        verdict: model.verdict().clone(),
         about: None,
         ranks: Vec::new(),
         cost: facts::cost(model),

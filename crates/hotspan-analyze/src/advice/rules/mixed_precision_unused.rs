@@ -3,7 +3,7 @@
 use hotspan_store::Duration;
 
 use crate::advice::context::{Context, part};
-use crate::advice::device::{device_spans};
+use crate::advice::device::{NameTest, device_spans};
 use crate::model::device_work::WorkKind;
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
@@ -32,9 +32,9 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let (mut all, mut tally) = (Duration::ZERO, Tally::default());
+    let mut on_tensor_cores = NameTest::of(|name| TENSOR_CORES.iter().any(|part| name.contains(part)));
     for (span, _) in device_spans(context).filter(|&(_, work)| work == WorkKind::Compute) {
-        let name = context.model.span_name(span).to_ascii_lowercase();
-        if TENSOR_CORES.iter().any(|part| name.contains(part)) {
+        if on_tensor_cores.holds(context.model, span) {
             return None;
         }
         all += context.time(span);

@@ -1,7 +1,7 @@
 //! `tf32-unused`: float32 products that do not use the tensor cores.
 
 use crate::advice::context::{Context, part};
-use crate::advice::device::{device_spans};
+use crate::advice::device::{NameTest, device_spans};
 use crate::model::device_work::WorkKind;
 use crate::advice::finding::Tally;
 use crate::advice::{Confidence, Finding, Need, Rule};
@@ -24,12 +24,13 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let mut tally = Tally::default();
-    for (span, _) in device_spans(context).filter(|&(_, work)| work == WorkKind::Compute) {
-        let name = context.model.span_name(span);
-        let lower = name.to_ascii_lowercase();
+    let mut is_plain = NameTest::of(|lower| {
         let is_plain = lower.contains("sgemm") || lower.contains("_simt_") || lower.contains("ffma");
-        if is_plain && !lower.contains("tf32") && !lower.contains("tensorop") {
-            tally.add(context, name, span, context.time(span));
+        is_plain && !lower.contains("tf32") && !lower.contains("tensorop")
+    });
+    for (span, _) in device_spans(context).filter(|&(_, work)| work == WorkKind::Compute) {
+        if is_plain.holds(context.model, span) {
+            tally.add(context, context.model.span_name(span), span, context.time(span));
         }
     }
     let percent = context.percent(tally.time());
