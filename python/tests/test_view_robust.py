@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -106,6 +108,20 @@ def test_a_file_that_is_no_trace_is_told_and_others_work(
             status == 422 and name in json.loads(body)["message"]
         )
         assert server.api(f"run/{ids['good.json']}/timeline")["tracks"]
+
+
+def test_the_first_trace_is_read_before_anybody_asks_for_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "trace.json"
+    os.mkfifo(pipe)
+    with ViewServer(pipe):
+        # A pipe can be opened for writing, without waiting, once somebody reads from it.
+        for _ in range(600):
+            try:
+                os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+                return
+            except OSError:
+                time.sleep(0.1)
+        pytest.fail("nobody reads the trace")
 
 
 def test_a_file_that_grows_and_goes_while_it_is_shown(trace: Path, tmp_path: Path) -> None:

@@ -43,6 +43,11 @@ impl Catalogue {
         Ok(Self { roots, numbered: Mutex::default() })
     }
 
+    /// Whether the first of the paths is a trace by itself, and no folder.
+    pub(crate) fn begins_with_a_file(&self) -> bool {
+        self.roots.first().is_some_and(|root| !root.is_dir())
+    }
+
     /// The file of a number that was listed.
     pub(crate) fn path(&self, id: u32) -> Option<PathBuf> {
         let numbered = self.numbered.lock().unwrap_or_else(PoisonError::into_inner);

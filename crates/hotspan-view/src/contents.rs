@@ -1,8 +1,10 @@
 //! Which views have something to show of a trace, and what to record for those that have nothing. It is asked before anything is
 //! computed, so each test looks at what is in the trace and runs no analysis of its own.
 
+use hotspan_analyze::job::has_ranks;
 use hotspan_analyze::model::events::Role;
 use hotspan_analyze::model::steps::Step;
+use hotspan_analyze::source_lines::has_source_lines;
 use hotspan_analyze::{DeviceKind, Model, Report};
 use hotspan_store::{Category, SpanId};
 
@@ -14,14 +16,14 @@ type View = (&'static str, fn() -> &'static str, fn(&Model) -> bool);
 
 /// Views of one trace that may be empty.
 const VIEWS: &[View] = &[
-    ("steps", || record("steps"), |model| !model.step_windows().is_empty()),
+    ("steps", || record("steps"), |model| !model.steps().all.is_empty() || !model.recording().is_empty()),
     ("operators", || record("operators"), has_operators),
     ("modules", || record("module_tree"), has_modules),
     ("gpu", || record("gpu"), |model| !model.device_work().is_empty()),
     ("kernels", || record("kernels"), |model| has(model, Category::is_device)),
     ("copies", || record("copies"), |model| has(model, is_copy)),
     ("functions", || record("functions"), has_functions),
-    ("source", || record("source"), |model| !model.source_lines().is_empty()),
+    ("source", || record("source"), has_source_lines),
     ("flame", || flame::RECORD, |model| has_samples(model) || has_role(model, Role::is_host)),
     (
         "memory",
@@ -40,7 +42,7 @@ pub(crate) fn contents(model: &Model, traces: usize, together: usize) -> Vec<Vie
     let mut views: Vec<ViewContent> =
         VIEWS.iter().map(|(name, record, test)| view(name, test(model), record())).collect();
     // Whether the others in the folder are ranks is known once they are open: until then they may be.
-    let ranks = together > 1 || several::ranks_of(model).len() > 1;
+    let ranks = together > 1 || has_ranks(model);
     views.push(view("ranks", ranks, several::RECORD_RANKS));
     views.push(view("compare", traces > 1, several::RECORD_TWO));
     views
@@ -60,9 +62,10 @@ fn record(report: &str) -> &'static str {
     Report::named(report).map_or("", |report| report.record)
 }
 
-/// The rows are shown by the overview as well: they are computed once for both.
+/// Where nothing but memory was recorded, the table tells.
 fn has_operators(model: &Model) -> bool {
-    model.averages().rows.iter().any(|row| row.device == DeviceKind::Cpu)
+    has_role(model, |role| role.is_host() && role != Role::Python)
+        || model.averages().rows.iter().any(|row| row.device == DeviceKind::Cpu)
 }
 
 fn has_role(model: &Model, wanted: impl Fn(Role) -> bool) -> bool {
@@ -70,7 +73,10 @@ fn has_role(model: &Model, wanted: impl Fn(Role) -> bool) -> bool {
 }
 
 fn has(model: &Model, wanted: impl Fn(Category) -> bool) -> bool {
-    model.spans().ids().any(|span| wanted(model.span_category(span)))
+    let spans = model.spans();
+    let is_wanted: Vec<bool> = model.categories().map(|(_, _, category)| wanted(category)).collect();
+    let is_span = |span| is_wanted.get(spans.category(span).index()) == Some(&true);
+    is_wanted.contains(&true) && spans.ids().any(is_span)
 }
 
 fn is_copy(category: Category) -> bool {

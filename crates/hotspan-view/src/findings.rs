@@ -1,14 +1,14 @@
 //! Advice as the page shows it.
 
 use hotspan_analyze::Model;
-use hotspan_analyze::advice::{Finding, Selection, advise};
+use hotspan_analyze::advice::Finding;
 
 use crate::api::{AdviceData, FindingData, GapData, SkippedData};
 use crate::reports::table_data;
 
 /// What the rules say about a trace.
 pub(crate) fn findings(model: &Model) -> AdviceData {
-    let advice = advise(model, &Selection::default());
+    let advice = model.advice();
     let findings = advice.findings.iter().map(|(rule, finding)| FindingData {
         rule: rule.id.to_owned(),
         title: rule.title.to_owned(),

@@ -37,6 +37,8 @@ const FIXED_HEADERS: [(HeaderName, &str); 7] = [
     // The page may keep hold of a window that the user lets it open, to hand a trace over; nobody may hold the page.
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin-allow-popups"),
 ];
+/// The number of the trace that was named first.
+const FIRST: u32 = 0;
 /// Of what axum says about an address that it cannot read.
 const LONGEST_MESSAGE: usize = 1 << 16;
 
@@ -109,6 +111,11 @@ impl Server {
             .enable_all()
             .build()?;
         runtime.block_on(async {
+            // The page shows the first trace first: it is read while the browser starts. Who asks for it hears what is wrong with it.
+            if self.shared.catalogue.begins_with_a_file() {
+                let shared = Arc::clone(&self.shared);
+                tokio::task::spawn_blocking(move || drop(shared.open(FIRST)));
+            }
             let guard = from_fn_with_state(Arc::clone(&self.shared), guard);
             let app = router().layer(guard).with_state(self.shared);
             Ok(Visitors::default().serve(self.listener, app).await?)

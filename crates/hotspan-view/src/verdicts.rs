@@ -1,13 +1,13 @@
 //! The verdict as the page shows it.
 
 use hotspan_analyze::Model;
-use hotspan_analyze::verdict::{Bar, Part, TypicalStep, verdict};
+use hotspan_analyze::verdict::{Bar, Part, TypicalStep};
 
 use crate::api::{BarData, BarPart, VerdictData};
 
 /// Where the time of a trace goes.
 pub(crate) fn verdict_data(model: &Model) -> VerdictData {
-    let found = verdict(model);
+    let found = model.verdict();
     let typical = found.as_ref().and_then(|found| found.typical.as_ref());
     VerdictData {
         sentence: found.as_ref().map(|found| found.sentence.clone()).unwrap_or_default(),

@@ -91,30 +91,35 @@ const LONGER: i64 = 2;
 
 /// Which pieces are crossed by one that begins within them, ends after them and is much longer: as an annotation that a short call
 /// opened. What lies within such a piece goes with it.
-fn crossed(pieces: &[Piece]) -> Vec<bool> {
-    let mut crossed = vec![false; pieces.len()];
-    let mut open: Vec<usize> = Vec::new();
-    for (row, piece) in pieces.iter().enumerate() {
-        while open.last().is_some_and(|&other| pieces[other].end <= piece.begin) {
+fn crossed(count: usize, piece: impl Fn(usize) -> Piece) -> Vec<bool> {
+    let mut crossed = vec![false; count];
+    let mut open: Vec<(usize, Piece)> = Vec::new();
+    for row in 0..count {
+        let piece = piece(row);
+        while open.last().is_some_and(|(_, other)| other.end <= piece.begin) {
             open.pop();
         }
         let length = |piece: &Piece| piece.end.saturating_sub(piece.begin);
-        for &other in open.iter().rev().take_while(|&&other| pieces[other].end < piece.end) {
-            let is_shorter = length(&pieces[other]).saturating_mul(LONGER) <= length(piece);
-            let overlaps = pieces[other].end > piece.begin && pieces[other].begin < piece.begin;
-            crossed[other] |= overlaps && is_shorter;
+        for (other_row, other) in open.iter().rev().take_while(|(_, other)| other.end < piece.end) {
+            let is_shorter = length(other).saturating_mul(LONGER) <= length(&piece);
+            let overlaps = other.end > piece.begin && other.begin < piece.begin;
+            crossed[*other_row] |= overlaps && is_shorter;
         }
         // So many at once are no calls of a thread, and to compare all of them would take long.
         if open.len() < DEEPEST {
-            open.push(row);
+            open.push((row, piece));
         }
     }
+    if !crossed.contains(&true) {
+        return crossed;
+    }
     let mut until = i64::MIN;
-    for (row, piece) in pieces.iter().enumerate() {
-        if crossed[row] {
+    for (row, crossed) in crossed.iter_mut().enumerate() {
+        let piece = piece(row);
+        if *crossed {
             until = until.max(piece.end);
         } else if piece.begin < until && piece.end <= until {
-            crossed[row] = true;
+            *crossed = true;
         }
     }
     crossed
@@ -147,37 +152,37 @@ impl Ends {
 }
 
 impl Lanes {
-    /// Of pieces in order of their beginnings, outer ones first.
+    /// Of so many pieces in order of their beginnings, outer ones first.
     ///
     /// A piece lies below all that enclose it. Those that merely overlap it (kernels on one stream) do not push it further down
     /// than the first free lane. Short ones that a long one crosses lie below it, so that no lane stays empty above the long one.
-    pub(super) fn of(pieces: &[Piece]) -> Self {
-        let crossed = crossed(pieces);
+    pub(super) fn of(count: usize, piece: impl Fn(usize) -> Piece) -> Self {
+        let crossed = crossed(count, &piece);
         let mut result = Self::default();
         let mut ends = Ends::default();
-        let mut below: Vec<(usize, usize)> = Vec::new();
-        for (row, piece) in pieces.iter().enumerate() {
-            let least = ends.below(piece);
-            if crossed[row] {
-                below.push((row, least));
+        let mut below: Vec<(Piece, usize)> = Vec::new();
+        for (row, crossed) in crossed.into_iter().enumerate() {
+            let piece = piece(row);
+            let least = ends.below(&piece);
+            if crossed {
+                below.push((piece, least));
                 continue;
             }
             let lane = (least..).find(|&lane| ends.is_free(lane, piece.begin)).unwrap_or(least);
-            if result.place(lane, piece) {
+            if result.place(lane, &piece) {
                 ends.take(lane, piece.end);
             }
         }
-        result.add_crossed(pieces, &below);
+        result.add_crossed(&below);
         result.finish();
         result
     }
 
     /// Adds pieces that others cross, each with the lane below what encloses it: where neither those others nor they themselves are.
-    fn add_crossed(&mut self, pieces: &[Piece], below: &[(usize, usize)]) {
+    fn add_crossed(&mut self, below: &[(Piece, usize)]) {
         let mut ends = Ends::default();
         let mut added: Vec<Vec<Piece>> = Vec::new();
-        for &(row, least) in below {
-            let piece = &pieces[row];
+        for &(ref piece, least) in below {
             let least = least.max(ends.below(piece));
             let is_free = |&lane: &usize| {
                 ends.is_free(lane, piece.begin)
@@ -238,7 +243,7 @@ mod tests {
 
     fn depths(pieces: &[(i64, i64)]) -> Vec<Vec<(i64, i64)>> {
         let piece = |&(begin, end)| Piece { begin, end, name: StringId(0), category: 0, span: 0 };
-        let lanes = Lanes::of(&pieces.iter().map(piece).collect::<Vec<_>>());
+        let lanes = Lanes::of(pieces.len(), |row| piece(&pieces[row]));
         let rows = |lane: &Lane| lane.begin.iter().copied().zip(lane.end.iter().copied()).collect();
         lanes.lanes.iter().map(rows).collect()
     }

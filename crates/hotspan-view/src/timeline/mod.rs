@@ -26,9 +26,11 @@ mod tile;
 
 use hotspan_analyze::Model;
 use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::num::NonZero;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
 
-use hotspan_store::{Category, ProcessId, StringId, TrackId};
+use hotspan_store::{Category, ProcessId, SpanId, StringId, TrackId};
 
 pub(crate) use self::beside::Towards;
 use self::counters::{Counter, counters};
@@ -62,33 +64,13 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Sorts the spans of a trace into lanes.
+    /// Sorts the spans of a trace into lanes, while devices and steps are looked for.
     pub(crate) fn of(model: &Model) -> Self {
-        let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); model.tracks().len()];
-        let spans = model.spans();
-        for span in spans.ids() {
-            let category = spans.category(span);
-            // The recording itself would cover everything.
-            if model.category(category) == Category::Recording {
-                continue;
-            }
-            let (begin, end) = (spans.time(span).0, spans.end(span).0);
-            let piece = Piece {
-                begin,
-                end: end.max(begin),
-                name: spans.name(span),
-                category: category.0,
-                span: span.0,
-            };
-            pieces[spans.track(span).index()].push(piece);
-        }
-        let mut lanes: Vec<Lanes> = pieces
-            .into_iter()
-            .map(|mut pieces| {
-                pieces.sort_unstable_by_key(|piece| (piece.begin, std::cmp::Reverse(piece.end), piece.span));
-                Lanes::of(&pieces)
-            })
-            .collect();
+        let mut lanes = thread::scope(|scope| {
+            // Where there is no thread for it, it is found when it is asked for.
+            let _ = thread::Builder::new().spawn_scoped(scope, || (model.device_work(), model.steps()));
+            lanes_of_tracks(model)
+        });
         let sampled = model.categories().count() as u16;
         lanes.extend(sampled_lanes(model, sampled));
         let (counters, hidden_counters) = counters(model);
@@ -253,6 +235,61 @@ impl Timeline {
         shown.sort_by_key(|(order, _)| *order);
         shown.into_iter().map(|(_, info)| info).collect()
     }
+}
+
+/// The spans of each track that are drawn, in order of their beginnings, outer ones first.
+fn spans_of_tracks(model: &Model) -> Vec<Vec<SpanId>> {
+    let spans = model.spans();
+    // The recording itself would cover everything.
+    let is_drawn: Vec<bool> =
+        model.categories().map(|(_, _, category)| category != Category::Recording).collect();
+    let mut tracks: Vec<Vec<SpanId>> = vec![Vec::new(); model.tracks().len()];
+    for &span in model.time_order() {
+        if is_drawn.get(spans.category(span).index()) != Some(&false) {
+            tracks[spans.track(span).index()].push(span);
+        }
+    }
+    tracks
+}
+
+/// The lanes of a track.
+fn lanes_of(model: &Model, drawn: &[SpanId]) -> Lanes {
+    let spans = model.spans();
+    Lanes::of(drawn.len(), |row| {
+        let span = drawn[row];
+        let begin = spans.time(span).0;
+        Piece {
+            begin,
+            end: spans.end(span).0.max(begin),
+            name: spans.name(span),
+            category: spans.category(span).0,
+            span: span.0,
+        }
+    })
+}
+
+/// The lanes of each track. Tracks share nothing, so as many threads as there are processors take one after the other.
+fn lanes_of_tracks(model: &Model) -> Vec<Lanes> {
+    let tracks = spans_of_tracks(model);
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(tracks.len());
+    let lanes: Vec<OnceLock<Lanes>> = tracks.iter().map(|_| OnceLock::new()).collect();
+    let rest = Mutex::new(tracks.into_iter().zip(&lanes));
+    let work = || {
+        loop {
+            let next = rest.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((drawn, lanes)) = next else { return };
+            lanes.get_or_init(|| lanes_of(model, &drawn));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // One thread does all of it where there is no other.
+            let _ = thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+    drop(rest);
+    lanes.into_iter().map(|lanes| lanes.into_inner().unwrap_or_default()).collect()
 }
 
 /// Devices before programs, then as the trace wants it.
