@@ -60,6 +60,26 @@ answers! {
         /// When it was last written, in seconds since 1970.
         modified: u64,
     }
+    /// How far reading a trace has come, and what is being computed of it.
+    ProgressData {
+        /// Bytes of the file that have been read.
+        bytes: u64,
+        /// All bytes of the file; 0 where that is not known.
+        total: u64,
+        /// Events of the trace; nothing until it has been read.
+        events: Option<u64>,
+        /// What is being computed, in words.
+        computing: Vec<String>,
+    }
+    /// What the clock of a trace says.
+    ClockData {
+        /// The trace.
+        run: u32,
+        /// What its rank is called.
+        name: String,
+        /// When it begins, in nanoseconds after the one that begins first; nothing where the trace does not say.
+        offset: Option<i64>,
+    }
     /// Whether a view has something to show.
     ViewContent {
         /// The view, as addresses call it.
@@ -176,6 +196,15 @@ answers! {
         /// Its level of detail.
         level: u32,
         /// The tile, in base 64.
+        data: String,
+    }
+    /// The single spans of a page to share.
+    HeldSpans {
+        /// Whether every span and sampled call is there.
+        all: bool,
+        /// Those that are there, where not all of them are.
+        spans: Vec<u32>,
+        /// Answers about them by question, as JSON in gzip in base 64.
         data: String,
     }
     /// How a rectangle looks.

@@ -11,6 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use hotspan_formats::{trace_stem, worker};
 
 use crate::api::{Run, RunList};
+use crate::dropped::Dropped;
 use crate::error::ViewError;
 
 /// More than anybody reads; a folder of data that is no log directory must not stop the server.
@@ -21,6 +22,7 @@ const DEEPEST: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     roots: Vec<PathBuf>,
+    pub(crate) dropped: Dropped,
     numbered: Mutex<NumberedPaths>,
 }
 
@@ -40,7 +42,7 @@ impl Catalogue {
                 .map_err(|error| ViewError::Missing { path: path.display().to_string(), error })?;
             roots.push(whole);
         }
-        Ok(Self { roots, numbered: Mutex::default() })
+        Ok(Self { roots, dropped: Dropped::default(), numbered: Mutex::default() })
     }
 
     /// Whether the first of the paths is a trace by itself, and no folder.
@@ -68,6 +70,7 @@ impl Catalogue {
                 runs.push(self.describe(root.parent().unwrap_or(root), root));
             }
         }
+        runs.extend(self.dropped.list().iter().map(|(path, name)| self.describe_dropped(path, name)));
         let mut notes = Vec::new();
         if runs.len() >= MOST {
             notes.push(format!("Only the first {MOST} traces are listed; open a folder further down."));
@@ -83,15 +86,33 @@ impl Catalogue {
         RunList { runs, note: (!notes.is_empty()).then(|| notes.join(" ")) }
     }
 
+    /// A file that was dropped onto the page.
+    pub(crate) fn describe_dropped(&self, path: &Path, name: &str) -> Run {
+        Run { run: "dropped".to_owned(), ..self.numbered(path, name) }
+    }
+
+    /// Words about a file, with the name that people know it by.
+    pub(crate) fn with_names(&self, words: String, path: &Path) -> String {
+        match self.dropped.name(path) {
+            Some(name) => words.replace(&path.display().to_string(), &name),
+            None => words,
+        }
+    }
+
     fn describe(&self, root: &Path, path: &Path) -> Run {
-        let (bytes, modified) = stamp(path).unwrap_or_default();
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let folder = path.parent().and_then(|parent| parent.strip_prefix(root).ok());
         let run = match folder.map(|folder| folder.to_string_lossy().into_owned()) {
             Some(folder) if !folder.is_empty() => folder,
             _ => root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         };
-        let (worker, cycle) = worker(&file);
+        Run { run, ..self.numbered(path, &file) }
+    }
+
+    /// A file with its number.
+    fn numbered(&self, path: &Path, file: &str) -> Run {
+        let (bytes, modified) = stamp(path).unwrap_or_default();
+        let (worker, cycle) = worker(file);
         let (worker, cycle) = (worker.to_owned(), cycle.map(str::to_owned));
         let mut numbered = self.numbered.lock().unwrap_or_else(PoisonError::into_inner);
         let id = match numbered.ids.get(path) {
@@ -103,6 +124,7 @@ impl Catalogue {
                 id
             }
         };
+        let (run, file) = (String::new(), file.to_owned());
         Run { id, run, worker, cycle, file, bytes, modified: modified.as_secs() }
     }
 }

@@ -1,19 +1,27 @@
 //! Everything about one span, or one call that samples saw: what was recorded, what it is inside of, what it belongs to.
 
-use hotspan_analyze::Door;
 use hotspan_analyze::thing::door_of;
+use hotspan_analyze::{Door, Model};
 use hotspan_store::{ArgValue, SpanId, TrackId, digits};
 
 use crate::api::{ArgData, Caller, Link, Place, SpanDetails};
-use crate::opened::Opened;
-use crate::timeline::{idle_at, process_name, track_names};
+use crate::flows::FlowIndex;
+use crate::timeline::{Timeline, idle_at, process_name, track_names};
 
 const MOST_LINKS: usize = 50;
 const LONGEST_VALUE: usize = 20_000;
 
+/// A trace, and how its spans are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) flows: &'a FlowIndex,
+}
+
 /// Everything about a span.
-pub(crate) fn details(opened: &Opened, span: SpanId) -> Option<SpanDetails> {
-    let model = &opened.model;
+pub(crate) fn details(drawn: Drawn<'_>, span: SpanId) -> Option<SpanDetails> {
+    let model = drawn.model;
     let spans = model.spans();
     if span.index() >= spans.len() {
         return None;
@@ -30,10 +38,10 @@ pub(crate) fn details(opened: &Opened, span: SpanId) -> Option<SpanDetails> {
         }),
     });
     // What a device does is understood from where it was launched.
-    let host = opened.model.launch_calls().call(span).unwrap_or(span);
-    let stack = callers(opened, spans.track(host), spans.time(host).0);
+    let host = drawn.model.launch_calls().call(span).unwrap_or(span);
+    let stack = callers(drawn, spans.track(host), spans.time(host).0);
     let own = |caller: &Caller| caller.span == i64::from(span.0);
-    let depth = timeline_depth(opened, span);
+    let depth = timeline_depth(drawn, span);
     Some(SpanDetails {
         id: span.0.into(),
         name: model.span_name(span).to_owned(),
@@ -45,9 +53,9 @@ pub(crate) fn details(opened: &Opened, span: SpanId) -> Option<SpanDetails> {
         begin: spans.time(span).0,
         duration: spans.duration(span).0,
         args: args.collect(),
-        linked: links(opened, span),
+        linked: links(drawn, span),
         stack: stack.into_iter().take_while(|caller| !own(caller)).collect(),
-        sampled: frames(opened, spans.track(host), spans.time(host).0),
+        sampled: frames(drawn, spans.track(host), spans.time(host).0),
         door: query(door_of(model, span)),
     })
 }
@@ -57,16 +65,16 @@ fn query(door: Option<Door>) -> String {
 }
 
 /// Why a device was idle at a moment, and what was behind it.
-pub(crate) fn idle_time(opened: &Opened, id: u32, time: i64) -> Option<SpanDetails> {
-    let (model, timeline) = (&opened.model, opened.timeline());
+pub(crate) fn idle_time(drawn: Drawn<'_>, id: u32, time: i64) -> Option<SpanDetails> {
+    let (model, timeline) = (drawn.model, drawn.timeline);
     let number = timeline.idle_device(id)?;
     let (device, idle) = (model.device_work().get(number)?, model.idle().get(number)?);
     let (gap, piece) = idle_at(idle, time)?;
-    let behind = piece.named().map(|span| link(opened, "behind it", span));
-    let next = gap.next.map(|span| link(opened, "ended by", span));
+    let behind = piece.named().map(|span| link(drawn, "behind it", span));
+    let next = gap.next.map(|span| link(drawn, "ended by", span));
     let host = piece.culprit.or(gap.operator);
-    let around = |find: fn(&Opened, TrackId, i64) -> Vec<Caller>| {
-        host.map_or_else(Vec::new, |span| find(opened, model.spans().track(span), model.spans().time(span).0))
+    let around = |find: fn(Drawn<'_>, TrackId, i64) -> Vec<Caller>| {
+        host.map_or_else(Vec::new, |span| find(drawn, model.spans().track(span), model.spans().time(span).0))
     };
     let arg = |key: &str, value: String| ArgData { key: key.to_owned(), value };
     Some(SpanDetails {
@@ -88,8 +96,8 @@ pub(crate) fn idle_time(opened: &Opened, id: u32, time: i64) -> Option<SpanDetai
 }
 
 /// Everything about a call that samples saw, found by where it is drawn.
-pub(crate) fn sampled_call(opened: &Opened, id: u32, depth: u32, time: i64) -> Option<SpanDetails> {
-    let (model, timeline) = (&opened.model, opened.timeline());
+pub(crate) fn sampled_call(drawn: Drawn<'_>, id: u32, depth: u32, time: i64) -> Option<SpanDetails> {
+    let (model, timeline) = (drawn.model, drawn.timeline);
     let track = timeline.sampled_track(id)?;
     let piece = timeline.lanes(id)?.lanes.get(depth as usize)?.at(time)?;
     let (process, track_name) = track_names(model, track);
@@ -105,23 +113,23 @@ pub(crate) fn sampled_call(opened: &Opened, id: u32, depth: u32, time: i64) -> O
         duration: piece.end.saturating_sub(piece.begin),
         args: Vec::new(),
         linked: Vec::new(),
-        stack: callers(opened, track, time),
-        sampled: frames(opened, track, time).into_iter().take(depth as usize + 1).collect(),
+        stack: callers(drawn, track, time),
+        sampled: frames(drawn, track, time).into_iter().take(depth as usize + 1).collect(),
         door: String::new(),
     })
 }
 
-fn timeline_depth(opened: &Opened, span: SpanId) -> u32 {
-    let spans = opened.model.spans();
-    let pieces = opened.timeline().at(spans.track(span).0, spans.time(span).0);
+fn timeline_depth(drawn: Drawn<'_>, span: SpanId) -> u32 {
+    let spans = drawn.model.spans();
+    let pieces = drawn.timeline.at(spans.track(span).0, spans.time(span).0);
     pieces.iter().find(|(_, piece)| piece.span == span.0).map_or(0, |(depth, _)| *depth as u32)
 }
 
 /// The spans around a moment of a thread, the outermost first.
-fn callers(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
-    let pieces = opened.timeline().at(track.0, time).into_iter();
+fn callers(drawn: Drawn<'_>, track: TrackId, time: i64) -> Vec<Caller> {
+    let pieces = drawn.timeline.at(track.0, time).into_iter();
     let caller = |(depth, piece): (usize, crate::timeline::Piece)| Caller {
-        name: opened.model.str(piece.name).to_owned(),
+        name: drawn.model.str(piece.name).to_owned(),
         place: String::new(),
         span: piece.span.into(),
         track: track.0,
@@ -133,8 +141,8 @@ fn callers(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
 }
 
 /// The stack that samples saw at a moment of a thread, the outermost frame first.
-fn frames(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
-    let profile = opened.model.profile();
+fn frames(drawn: Drawn<'_>, track: TrackId, time: i64) -> Vec<Caller> {
+    let profile = drawn.model.profile();
     let covers = |sample: &hotspan_store::SampleRow| {
         sample.track == track && (sample.time.0..=sample.time.plus(sample.weight).0).contains(&time)
     };
@@ -142,13 +150,13 @@ fn frames(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
     let Some(sample) = profile.samples.rows().find(covers) else { return Vec::new() };
     let caller = |frame| {
         let row = profile.frames.row(frame);
-        let file = opened.model.str(row.file);
+        let file = drawn.model.str(row.file);
         let line = if row.line > 0 { row.line } else { row.first_line };
         Caller {
-            name: opened.model.str(row.name).to_owned(),
+            name: drawn.model.str(row.name).to_owned(),
             place: if line > 0 { format!("{file}:{line}") } else { file.to_owned() },
             span: -1,
-            track: opened.timeline().sampled(track),
+            track: drawn.timeline.sampled(track),
             depth: 0,
             begin: sample.time.0,
             end: sample.time.plus(sample.weight).0,
@@ -162,12 +170,12 @@ fn frames(opened: &Opened, track: TrackId, time: i64) -> Vec<Caller> {
     frames
 }
 
-fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
-    let (model, launches) = (&opened.model, opened.model.launch_calls());
+fn links(drawn: Drawn<'_>, span: SpanId) -> Vec<Link> {
+    let (model, launches) = (drawn.model, drawn.model.launch_calls());
     let spans = model.spans();
     let mut found: Vec<Link> = Vec::new();
     if model.span_category(span).is_device() {
-        found.extend(launches.call(span).map(|call| link(opened, "launched by", call)));
+        found.extend(launches.call(span).map(|call| link(drawn, "launched by", call)));
     } else {
         // The work of a call, and of all calls inside an operator.
         let (track, from, to) = (spans.track(span), spans.time(span), spans.end(span));
@@ -175,11 +183,11 @@ fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
         let device = spans.ids().filter(|&other| launches.call(other).is_some_and(inside));
         found.extend(device.take(MOST_LINKS).map(|other| {
             // The arrow leaves where the work was launched, not where the operator around that began.
-            let launch = launches.call(other).map(|call| place(opened, call));
-            Link { launch, ..link(opened, "launched", other) }
+            let launch = launches.call(other).map(|call| place(drawn, call));
+            Link { launch, ..link(drawn, "launched", other) }
         }));
     }
-    for end in opened.flows().of_span(model, opened.timeline(), span) {
+    for end in drawn.flows.of_span(model, drawn.timeline, span) {
         if found.iter().any(|known| known.span == end.span.0) || found.len() >= MOST_LINKS * 2 {
             continue;
         }
@@ -189,31 +197,31 @@ fn links(opened: &Opened, span: SpanId) -> Vec<Link> {
             (false, true) => "arrow to",
             (false, false) => "arrow from",
         };
-        found.push(link(opened, relation, end.span));
+        found.push(link(drawn, relation, end.span));
     }
     found
 }
 
-fn link(opened: &Opened, relation: &str, other: SpanId) -> Link {
-    let model = &opened.model;
+fn link(drawn: Drawn<'_>, relation: &str, other: SpanId) -> Link {
+    let model = drawn.model;
     let spans = model.spans();
     Link {
         relation: relation.to_owned(),
         span: other.0,
         name: model.span_name(other).to_owned(),
         track: spans.track(other).0,
-        depth: timeline_depth(opened, other),
+        depth: timeline_depth(drawn, other),
         begin: spans.time(other).0,
         end: spans.end(other).0,
         launch: None,
     }
 }
 
-fn place(opened: &Opened, span: SpanId) -> Place {
-    let spans = opened.model.spans();
+fn place(drawn: Drawn<'_>, span: SpanId) -> Place {
+    let spans = drawn.model.spans();
     Place {
         track: spans.track(span).0,
-        depth: timeline_depth(opened, span),
+        depth: timeline_depth(drawn, span),
         begin: spans.time(span).0,
         end: spans.end(span).0,
     }

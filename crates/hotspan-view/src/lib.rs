@@ -6,8 +6,10 @@
 //! | `visitors` | who is connected, and for how long |
 //! | `routes` | which address answers with what |
 //! | `catalogue` | the traces that were opened, and those that appear in opened folders |
+//! | `dropped` | files that were dropped onto the page |
 //! | `contents` | which views have something to show |
 //! | `opened` | a trace in memory, with what was computed of it |
+//! | `waiting` | how far reading and computing have come |
 //! | `reports` | the tables of views, by name: one line adds one |
 //! | `timeline` | spans as they are drawn: as many as there are pixels |
 //! | `flows` | which spans flows lead from and to |
@@ -18,6 +20,7 @@
 //! | `api` | the shapes of the answers; `web/src/data/api.ts` is made from it |
 //! | `assets` | the files of the web app |
 //! | `page` | a trace and the web app in one file, to share |
+//! | `held` | the single spans that such a page has |
 //!
 //! Numbers come from hotspan-analyze; nothing is computed in the page.
 
@@ -29,11 +32,13 @@ mod catalogue;
 mod contents;
 mod curves;
 mod details;
+mod dropped;
 mod error;
 mod exports;
 mod findings;
 mod flame;
 mod flows;
+mod held;
 mod memory;
 mod opened;
 mod page;
@@ -46,6 +51,7 @@ mod things;
 mod timeline;
 mod verdicts;
 mod visitors;
+mod waiting;
 
 pub use error::ViewError;
 pub use page::static_page;

@@ -12,11 +12,14 @@ use hotspan_analyze::CallTree;
 use hotspan_store::{Timestamp, TrackId};
 use serde::Serialize;
 
+use crate::api::ProgressData;
 use crate::catalogue::{Catalogue, stamp};
+use crate::details::Drawn;
 use crate::error::Refusal;
 use crate::flame;
 use crate::flows::FlowIndex;
 use crate::timeline::Timeline;
+use crate::waiting::{Computing, Reading};
 
 /// How many traces are kept in memory.
 const KEPT: usize = 4;
@@ -32,6 +35,8 @@ pub(crate) struct Opened {
     timeline: OnceLock<Timeline>,
     tree: OnceLock<CallTree>,
     flows: OnceLock<FlowIndex>,
+    /// What is being computed, for those who wait.
+    computing: Computing,
     /// The stretch of it that was last asked for.
     part: Mutex<Option<Part>>,
     /// Answers by name: a view that is looked at again costs nothing.
@@ -57,6 +62,7 @@ impl Opened {
             timeline: OnceLock::new(),
             tree: OnceLock::new(),
             flows: OnceLock::new(),
+            computing: Computing::default(),
             part: Mutex::default(),
             answers: Mutex::default(),
         }
@@ -89,6 +95,11 @@ impl Opened {
         self.timeline.get_or_init(|| Timeline::of(&self.model))
     }
 
+    /// What the details of a span are found with.
+    pub(crate) fn drawn(&self) -> Drawn<'_> {
+        Drawn { model: &self.model, timeline: self.timeline(), flows: self.flows() }
+    }
+
     /// Which function called which.
     pub(crate) fn tree(&self) -> &CallTree {
         self.tree.get_or_init(|| flame::tree(&self.model))
@@ -100,7 +111,27 @@ impl Opened {
             let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(answers.entry(name.to_owned()).or_default())
         };
+        let make = || {
+            let _busy = self.computing.begin(name);
+            make()
+        };
         slot.get_or_init(make).clone()
+    }
+
+    /// What is being computed of it, or of the part that was last asked for.
+    fn computing(&self) -> Vec<String> {
+        let mut names = self.computing.names();
+        // Who makes a part holds the lock.
+        match self.part.try_lock() {
+            Ok(part) => names.extend(part.iter().flat_map(|(_, part)| part.computing.names())),
+            Err(_) => names.push("the selected range".to_owned()),
+        }
+        names
+    }
+
+    fn events(&self) -> u64 {
+        let model = &self.model;
+        (model.spans().len() + model.instants().len() + model.profile().samples.len()) as u64
     }
 }
 
@@ -121,6 +152,7 @@ pub(crate) struct Shelf {
 #[derive(Debug, Default)]
 struct Slot {
     opened: Mutex<Option<Arc<Opened>>>,
+    reading: Reading,
 }
 
 impl Shelf {
@@ -136,14 +168,29 @@ impl Shelf {
             return Ok(Arc::clone(known));
         }
         *opened = None;
-        let trace = hotspan_formats::open(&path).map_err(|error| Refusal {
+        let trace = hotspan_formats::open_with(&path, &mut &slot.reading).map_err(|error| Refusal {
             status: StatusCode::UNPROCESSABLE_ENTITY,
-            message: error.to_string(),
+            message: catalogue.with_names(error.to_string(), &path),
             hint: error.hint().map(str::to_owned),
         })?;
         let fresh = Arc::new(Opened::new(Model::new(trace), now));
         *opened = Some(Arc::clone(&fresh));
         Ok(fresh)
+    }
+
+    /// How far a trace is. Who asks waits for nothing, and makes nobody begin.
+    pub(crate) fn progress(&self, id: u32) -> ProgressData {
+        let traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = traces.iter().find(|(known, _)| *known == id).map(|(_, slot)| Arc::clone(slot));
+        drop(traces);
+        let (bytes, total) = slot.as_ref().map(|slot| slot.reading.bytes()).unwrap_or_default();
+        // While it is being read, it is locked.
+        let opened = slot.as_ref().and_then(|slot| slot.opened.try_lock().ok()?.clone());
+        let (events, computing) = match opened {
+            Some(opened) => (Some(opened.events()), opened.computing()),
+            None => (None, Vec::new()),
+        };
+        ProgressData { bytes, total, events, computing }
     }
 
     fn slot(&self, id: u32) -> Arc<Slot> {

@@ -1,7 +1,7 @@
 //! Traces as one self-contained page: the web app with its answers in it, to be sent to somebody. It asks nobody for anything.
 //!
-//! What is asked for with numbers of its own (a span, a search, a range) cannot be answered in advance; all else can. Where a trace is
-//! large the page has less of it, and says at the top of what.
+//! What is asked for with numbers of its own (a range) cannot be answered in advance; all else can. Where a trace is large the page has
+//! less of it, and says at the top of what.
 
 use hotspan_analyze::Model;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,14 @@ use crate::api::{Picture, Run, RunList};
 use crate::assets;
 use crate::contents::contents;
 use crate::curves::curves;
+use crate::details::Drawn;
 use crate::findings::findings;
 use crate::flame::{compared, flame, in_time_order, sandwiches, tree};
+use crate::flows::FlowIndex;
+use crate::held::held_spans;
 use crate::memory::memory;
 use crate::reports::{report_page, shortened};
-use crate::several::{WAYS, compare_page, ranks_of, ranks_page, together, waterfall_data};
+use crate::several::{WAYS, compare_page, on_one_clock, ranks_of, ranks_page, together, waterfall_data};
 use crate::source::source;
 use crate::timeline::Timeline;
 use crate::verdicts::verdict_data;
@@ -82,6 +85,8 @@ fn answers(traces: &[(PathBuf, Model)], with_source: bool) -> Value {
         answers.add(format!("ranks?run={}", run.id), &page);
         let (model, count) = (&shown[run.id as usize].1, together(&runs, run.id).len());
         answers.add(format!("contents?run={}", run.id), &contents(model, runs.len(), count));
+        let job = together(&runs, run.id).into_iter().map(|id| (id, &shown[id as usize].1));
+        answers.add(format!("clocks?run={}", run.id), &on_one_clock(&runs, job));
     }
     answers.add("runs".to_owned(), &RunList { runs, note: Some(note(traces.len(), with_source)) });
     for (id, (_, model)) in shown.iter().enumerate() {
@@ -108,8 +113,8 @@ fn answers(traces: &[(PathBuf, Model)], with_source: bool) -> Value {
 /// What the page says of itself.
 fn note(traces: usize, with_source: bool) -> String {
     let mut note = format!(
-        "A page to share. Tables have up to {MOST_ROWS} rows; the timeline of a large model shows less detail, and single spans \
-         cannot be looked into. `hotspan view` on the trace itself shows everything."
+        "A page to share. Tables have up to {MOST_ROWS} rows; of a large trace, the timeline shows less detail and the spans that advice \
+         points at. `hotspan view` on the trace itself shows everything."
     );
     if traces > MOST_TRACES {
         note.push_str(&format!(" The first {MOST_TRACES} of {traces} traces are here."));
@@ -142,7 +147,8 @@ fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
     }
     answers.add(format!("{run}/damage"), &damage(model));
     answers.add(format!("{run}/missing"), &missing(model));
-    answers.add(format!("{run}/advice"), &findings(model));
+    let advice = findings(model);
+    answers.add(format!("{run}/advice"), &advice);
     answers.add(format!("{run}/verdict"), &verdict_data(model));
     answers.add(format!("{run}/curves"), &curves(model));
     answers.add(format!("{run}/memory"), &shortened(memory(model, None), MOST_ROWS));
@@ -160,7 +166,9 @@ fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
     let timeline = Timeline::of(model);
     let info = timeline.info(model);
     let tracks: Vec<u32> = info.tracks.iter().map(|track| track.id).collect();
-    let (level, bytes) = timeline.picture(model, &tracks, MOST_BYTES);
+    let (level, bytes, is_exact) = timeline.picture(model, &tracks, MOST_BYTES);
+    let drawn = Drawn { model, timeline: &timeline, flows: &FlowIndex::of(model) };
+    answers.add(format!("{run}/held"), &held_spans(drawn, &info, is_exact, &advice));
     answers.add(format!("{run}/timeline"), &info);
     answers.add(format!("{run}/picture"), &Picture { level, data: BASE64_STANDARD.encode(&bytes) });
 }

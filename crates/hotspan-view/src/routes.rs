@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use hotspan_analyze::call_tree::Shape;
 use hotspan_analyze::intervals::Interval;
 use hotspan_analyze::overview::{damage, missing};
@@ -31,7 +31,7 @@ use crate::memory::memory;
 use crate::opened::{Answer, Area, Opened, json};
 use crate::reports::{report_page, table_data};
 use crate::server::Shared;
-use crate::several::{compare_page, ranks_of, ranks_page, together, waterfall_data};
+use crate::several::{compare_page, on_one_clock, ranks_of, ranks_page, together, waterfall_data};
 use crate::source::source;
 use crate::things::{thing, thing_of_ranks};
 use crate::timeline::{self, COARSEST, Towards, Which};
@@ -91,6 +91,7 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/memory", of_run(JSON, memory_of))
         .route("/damage", of_run(JSON, |opened, ()| json(&damage(&opened.model))))
         .route("/missing", of_run(JSON, |opened, ()| json(&missing(&opened.model))))
+        .route("/progress", get(progress_of))
         .route("/thing", get(thing_of))
         .route("/export/{name}", of_run(BINARY, download));
     let api = Router::new()
@@ -99,6 +100,8 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/compare/flame", of_all(compared_flame))
         .route("/compare/waterfall", of_all(waterfall_of))
         .route("/ranks", of_all(ranks))
+        .route("/clocks", of_all(clocks))
+        .route("/dropped", post(dropped))
         .route("/contents", of_all(contents_of))
         .nest("/run/{id}", run);
     Router::new().nest("/{secret}/api", api).fallback(file)
@@ -169,6 +172,22 @@ async fn thing_of(
         found(thing(&*shared.open(run.id)?, range, &door), missing)
     })
     .await
+}
+
+/// How far a trace is. It must not wait for the threads that read and compute.
+async fn progress_of(State(shared): State<Arc<Shared>>, Path(run): Path<Run>) -> Reply {
+    Ok(Content { kind: JSON, bytes: json(&shared.progress(run.id))? })
+}
+
+/// Takes a file that was dropped onto the page, and answers with the trace it is.
+async fn dropped(
+    State(shared): State<Arc<Shared>>,
+    Query(Named { name }): Query<Named>,
+    request: Request,
+) -> Reply {
+    let path = shared.catalogue.dropped.receive(&name, request.into_body()).await?;
+    let name = shared.catalogue.dropped.name(&path).unwrap_or_default();
+    Ok(Content { kind: JSON, bytes: json(&shared.catalogue.describe_dropped(&path, &name))? })
 }
 
 /// Answers from any number of traces.
@@ -258,7 +277,7 @@ fn download(opened: &Opened, Path(Named { name }): Path<Named>) -> Answer {
 
 fn span(opened: &Opened, Path(Named { name }): Path<Named>) -> Answer {
     let id = name.parse().map_err(|_| bad("The number of a span was expected."))?;
-    found(details(opened, SpanId(id)), &format!("There is no span {id}."))
+    found(details(opened.drawn(), SpanId(id)), &format!("There is no span {id}."))
 }
 
 #[derive(Deserialize)]
@@ -269,8 +288,8 @@ struct SampledCall {
 }
 
 fn call(opened: &Opened, Query(call): Query<SampledCall>) -> Answer {
-    let details = idle_time(opened, call.track, call.at.0);
-    let details = details.or_else(|| sampled_call(opened, call.track, call.depth, call.at.0));
+    let details = idle_time(opened.drawn(), call.track, call.at.0);
+    let details = details.or_else(|| sampled_call(opened.drawn(), call.track, call.depth, call.at.0));
     found(details, "No sample was taken there.")
 }
 
@@ -450,6 +469,16 @@ fn contents_of(shared: &Shared, Query(RanksWith { run }): Query<RanksWith>) -> A
 
 fn ranks(shared: &Shared, Query(RanksWith { run }): Query<RanksWith>) -> Answer {
     json(&ranks_page(&summaries(shared, run)?))
+}
+
+/// The traces of the job that a trace belongs to, on one clock.
+fn clocks(shared: &Shared, Query(RanksWith { run }): Query<RanksWith>) -> Answer {
+    let runs = shared.catalogue.list().runs;
+    let mut traces = Vec::new();
+    for id in together(&runs, run).into_iter().take(MOST_RANKS) {
+        traces.push((id, shared.open(id)?));
+    }
+    json(&on_one_clock(&runs, traces.iter().map(|(id, opened)| (*id, &opened.model))))
 }
 
 /// The ranks of the job that a trace belongs to.

@@ -16,6 +16,7 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
+use crate::api::ProgressData;
 use crate::catalogue::Catalogue;
 use crate::error::{Refusal, ViewError};
 use crate::opened::{Opened, Shelf};
@@ -42,6 +43,9 @@ const FIRST: u32 = 0;
 /// Of what axum says about an address that it cannot read.
 const LONGEST_MESSAGE: usize = 1 << 16;
 
+/// The one address that takes something: a file that was dropped onto the page.
+const DROPPED: &str = "api/dropped";
+
 /// What to serve, and where.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -64,6 +68,11 @@ impl Shared {
     /// The trace of a number in the catalogue.
     pub(crate) fn open(&self, id: u32) -> Result<Arc<Opened>, Refusal> {
         self.shelf.get(&self.catalogue, id)
+    }
+
+    /// How far that is, for those who wait.
+    pub(crate) fn progress(&self, id: u32) -> ProgressData {
+        self.shelf.progress(id)
     }
 }
 
@@ -171,17 +180,19 @@ fn admit(shared: &Shared, request: &Request) -> Result<(), Refusal> {
     if !text(header::HOST).is_some_and(|host| names.iter().any(|name| name == host)) {
         return Err(refuse("This server answers to 127.0.0.1 and localhost only."));
     }
-    if headers.contains_key(header::ORIGIN) {
+    let path = request.uri().path().strip_prefix('/').unwrap_or_default();
+    let (given, rest) = path.split_once('/').unwrap_or((path, ""));
+    let is_drop = *request.method() == Method::POST && rest == DROPPED;
+    // Browsers say which page a file comes from; what does not say so is not the page.
+    if is_drop || headers.contains_key(header::ORIGIN) {
         let origin = text(header::ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
         if !origin.is_some_and(|origin| names.iter().any(|name| name == origin)) {
             return Err(refuse("Pages of other origins may not ask here."));
         }
     }
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+    if !is_drop && !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Nothing can be changed here."));
     }
-    let path = request.uri().path().strip_prefix('/').unwrap_or_default();
-    let given = path.split('/').next().unwrap_or_default();
     if !same(given.as_bytes(), shared.token.as_bytes()) {
         return Err(refuse("The address lacks its secret. Open the one that `hotspan view` printed."));
     }

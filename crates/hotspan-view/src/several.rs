@@ -9,7 +9,7 @@ use hotspan_analyze::ranks::{RankSummary, compare};
 use hotspan_analyze::wall_time::RUN_KEY;
 use hotspan_formats::one_of_each_worker;
 
-use crate::api::{CauseData, DotData, Page, Run, WaterfallData};
+use crate::api::{CauseData, ClockData, DotData, Page, Run, WaterfallData};
 use crate::reports::page;
 
 /// How to record what the view of ranks shows.
@@ -75,6 +75,25 @@ pub(crate) fn together(runs: &[Run], id: u32) -> Vec<u32> {
     let recordings: Vec<_> = folder.iter().map(|run| (&run.worker, run.cycle.as_deref())).collect();
     let place = folder.iter().position(|run| run.id == id);
     one_of_each_worker(&recordings, place).into_iter().map(|place| folder[place].id).collect()
+}
+
+/// When each of some traces begins, on the clock that they share.
+pub(crate) fn on_one_clock<'a>(
+    runs: &[Run],
+    traces: impl Iterator<Item = (u32, &'a Model)>,
+) -> Vec<ClockData> {
+    let named = |id: u32| runs.iter().find(|run| run.id == id).map(|run| run.worker.clone());
+    let rank = |model: &Model| ranks_of(model).first().and_then(|summary| summary.rank);
+    let zeros: Vec<(u32, String, Option<i64>)> = traces
+        .map(|(id, model)| {
+            let worker = named(id).unwrap_or_default();
+            let name = rank(model).map_or(worker.clone(), |rank| format!("Rank {rank} ({worker})"));
+            (id, name, model.clock().unix_origin())
+        })
+        .collect();
+    let first = zeros.iter().filter_map(|(_, _, zero)| *zero).min().unwrap_or(0);
+    let offset = |zero: i64| zero.saturating_sub(first);
+    zeros.into_iter().map(|(run, name, zero)| ClockData { run, name, offset: zero.map(offset) }).collect()
 }
 
 /// The ranks that a trace is of. A run that was recorded as a whole knows whether it is one; of others the folder says so.

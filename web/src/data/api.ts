@@ -23,6 +23,19 @@ export interface Run {
   modified: number;
 }
 
+export interface ProgressData {
+  bytes: number;
+  total: number;
+  events: number | null;
+  computing: string[];
+}
+
+export interface ClockData {
+  run: number;
+  name: string;
+  offset: number | null;
+}
+
 export interface ViewContent {
   view: string;
   filled: boolean;
@@ -94,6 +107,12 @@ export interface TileHead {
 
 export interface Picture {
   level: number;
+  data: string;
+}
+
+export interface HeldSpans {
+  all: boolean;
+  spans: number[];
   data: string;
 }
 

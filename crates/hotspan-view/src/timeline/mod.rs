@@ -142,6 +142,11 @@ impl Timeline {
         self.lanes.iter().enumerate().map(|(id, lanes)| (id as u32, lanes))
     }
 
+    /// What is there and cannot be drawn.
+    fn hidden(&self) -> u64 {
+        self.lanes.iter().map(|track| track.hidden).sum::<u64>() + self.hidden_counters
+    }
+
     /// What there is to draw.
     pub(crate) fn info(&self, model: &Model) -> TimelineInfo {
         let steps = model.steps().all.iter().map(|step| Band {
@@ -162,7 +167,7 @@ impl Timeline {
                 .chain([sampled])
                 .chain(idle::categories())
                 .collect(),
-            hidden: self.lanes.iter().map(|track| track.hidden).sum::<u64>() + self.hidden_counters,
+            hidden: self.hidden(),
             record: RECORD.to_owned(),
         }
     }

@@ -56,28 +56,29 @@ impl Timeline {
         let level = level.min(COARSEST);
         let width = level + COLUMNS;
         let from = index.checked_mul(1 << width).unwrap_or(i64::MAX);
-        self.stretch(model, tracks, (from, from.saturating_add(1 << width)), level)
+        self.stretch(model, tracks, (from, from.saturating_add(1 << width)), level).bytes()
     }
 
-    /// The whole in the form of a tile: the finest level that takes at most so many bytes.
-    pub(crate) fn picture(&self, model: &Model, tracks: &[u32], most_bytes: usize) -> (u32, Bytes) {
+    /// The whole in the form of a tile: the finest level that takes at most so many bytes, and whether every span is drawn by itself there.
+    pub(crate) fn picture(&self, model: &Model, tracks: &[u32], most_bytes: usize) -> (u32, Bytes, bool) {
         let whole = (self.begin, self.end.saturating_add(1));
         let length = self.end.saturating_sub(self.begin).unsigned_abs();
         // As coarse as one screen; each finer level takes up to twice as much.
         let mut level = (u64::BITS - length.leading_zeros()).saturating_sub(COLUMNS).min(COARSEST);
-        let mut bytes = self.stretch(model, tracks, whole, level);
+        let mut drawn = self.stretch(model, tracks, whole, level);
         while level > 0 {
             let finer = self.stretch(model, tracks, whole, level - 1);
-            if finer.len() > most_bytes {
+            if finer.size() > most_bytes {
                 break;
             }
-            (level, bytes) = (level - 1, finer);
+            (level, drawn) = (level - 1, finer);
         }
-        (level, bytes)
+        let is_exact = drawn.count.iter().all(|&count| count == 1) && self.hidden() == 0;
+        (level, drawn.bytes(), is_exact)
     }
 
     /// Any stretch of time, in the form of a tile.
-    fn stretch(&self, model: &Model, tracks: &[u32], range: (i64, i64), level: u32) -> Bytes {
+    fn stretch<'a>(&'a self, model: &'a Model, tracks: &[u32], range: (i64, i64), level: u32) -> Tile<'a> {
         let mut tile = Tile {
             timeline: self,
             model,
@@ -103,7 +104,7 @@ impl Timeline {
                 tile.head.counters.push(TileCounter { id, count: (tile.time.len() - before) as u32 });
             }
         }
-        tile.bytes()
+        tile
     }
 }
 
@@ -135,12 +136,17 @@ impl Tile<'_> {
         })
     }
 
+    /// The bytes of its columns.
+    fn size(&self) -> usize {
+        self.begin.len() * 28 + self.time.len() * 16
+    }
+
     fn bytes(self) -> Bytes {
         let mut head = serde_json::to_vec(&self.head).unwrap_or_default();
         head.resize(head.len().next_multiple_of(8), b' ');
         let wide = [&self.begin, &self.end, &self.time, &self.value];
         let narrow = [&self.span, &self.look, &self.count];
-        let mut bytes = Vec::with_capacity(head.len() + 8 + self.begin.len() * 28 + self.time.len() * 16);
+        let mut bytes = Vec::with_capacity(head.len() + 8 + self.size());
         bytes.extend_from_slice(&(head.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&head);
