@@ -159,6 +159,8 @@ def test_the_page_tells_what_happened_to_files(tmp_path: Path) -> None:
                     break
                 if line.strip() == "change":
                     good.write_text(json.dumps({"traceEvents": device_events(9)}))
+                elif line.strip() == "arrive":
+                    (tmp_path / "newest.json").write_text(json.dumps({"traceEvents": device_events(3)}))
                 else:
                     good.unlink()
                 browser.stdin.write("done\n")
@@ -169,5 +171,7 @@ def test_the_page_tells_what_happened_to_files(tmp_path: Path) -> None:
     assert "broken.json" in seen["broken"]
     assert "has changed" in seen["changed"]
     assert "tracks" in seen["again"]
+    assert "newest.json" in seen["arrived"]
+    assert "newest" in seen["shown"]
     assert "no longer in the folder" in seen["gone"]
     assert seen["complaints"] == []

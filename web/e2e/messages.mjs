@@ -1,5 +1,5 @@
-// What the page says about files that are no trace, change or go while they are shown. The test that runs it changes the files when told so.
-// Usage: node e2e/messages.mjs ADDRESS BROKEN_RUN GOOD_RUN   Prints "change" and "remove" and waits for a line each time; then what it saw, as JSON.
+// What the page says about files that are no trace, arrive, change or go while it is open. The test that runs it changes the files when told so.
+// Usage: node e2e/messages.mjs ADDRESS BROKEN_RUN GOOD_RUN   Prints "change", "arrive" and "remove" and waits for a line each time; then what it saw, as JSON.
 import { createInterface } from "node:readline";
 import { open } from "./browser.mjs";
 
@@ -22,6 +22,15 @@ try {
   await page.click("text=Read it again");
   await page.waitForSelector("main [role=status]:has(button)", { state: "detached" });
   seen.again = await page.innerText(".tracks summary");
+  console.log("arrive");
+  await lines.next();
+  await later();
+  seen.arrived = await page.innerText(".notice");
+  await page.click(".notice button:text-is('Show it')");
+  await page.waitForSelector(".notice", { state: "detached" });
+  seen.shown = await page.innerText("header.top select option:checked");
+  await page.goto(`${address}#/timeline?run=${good}`);
+  await page.waitForSelector("canvas");
   console.log("remove");
   await lines.next();
   await later();

@@ -1,6 +1,7 @@
 // Does in a browser what a test says, step by step, and prints what each step came to; python/tests/browser_visits.py has `walk` for it.
 // Usage: node e2e/steps.mjs ADDRESS < {"steps": [[VERB, ...], ...], "width": 1280, "height": 800, "offline": false}
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { open, settled, show } from "./browser.mjs";
 import { snapshot } from "./snapshot.mjs";
 
@@ -54,6 +55,18 @@ const verbs = {
     await page.mouse.up();
     await page.keyboard.up("Shift");
     await settled(page);
+  },
+  /** Drops a file onto the page. */
+  drop: async (path) => {
+    const data = await page.evaluateHandle(
+      ([name, text]) => {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([text], name));
+        return transfer;
+      },
+      [basename(path), readFileSync(path, "utf8")],
+    );
+    for (const event of ["dragover", "drop"]) await page.dispatchEvent("body", event, { dataTransfer: data });
   },
   move: (x, y) => page.mouse.move(x, y, { steps: 2 }),
   wheel: async (x, y, down) => {

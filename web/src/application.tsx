@@ -9,7 +9,9 @@ import type { Run, RunList, ViewContent } from "./data/api";
 import { ChosenRange, isStatic, useAnswer } from "./data/server";
 import { GLOSSARY, TABS, VIEWS, viewNamed, type Tab, type View } from "./tabs";
 import { Answer } from "./widgets/answer";
+import { Arrivals } from "./widgets/arrivals";
 import { Changed } from "./widgets/changed";
+import { DropZone } from "./widgets/drop_zone";
 import { HandOver } from "./widgets/hand_over";
 import { Missing } from "./widgets/missing";
 import { Palette } from "./widgets/palette";
@@ -17,6 +19,7 @@ import { RangeChip } from "./widgets/range_chip";
 import { SidePanel } from "./widgets/side_panel";
 import { TabBar, type TabLink } from "./widgets/tab_bar";
 import { ThemeButton } from "./widgets/theme_button";
+import { ShownRun } from "./widgets/waiting";
 
 /** Views that are always about the whole recording. */
 const WHOLE = ["quality", "ranks", "compare", "glossary", "source"];
@@ -93,7 +96,7 @@ function Shown(props: { list: RunList }) {
   useEffect(() => {
     for (const current of document.querySelectorAll(".views a[aria-current]")) current.scrollIntoView({ block: "nearest", inline: "center" });
   }, [view]);
-  if (run === undefined) return <main><p class="empty">{note ?? "There is no trace here."}</p></main>;
+  if (run === undefined) return <main><p class="empty">{note ?? "There is no trace here."} {!isStatic && "A trace can also be dropped onto this page."}</p></main>;
   const change = (parameters: Record<string, string | undefined>, keep = true) => {
     const next = Object.entries({ ...read().parameters, run: String(run.id), ...parameters });
     go(view.name, Object.fromEntries(next.filter((pair): pair is [string, string] => pair[1] !== undefined)), keep);
@@ -107,7 +110,7 @@ function Shown(props: { list: RunList }) {
   const viewLink = (known: View): TabLink => ({ name: known.name, title: known.title, href: to(known.name), current: known === view, record: empty.get(known.name) ?? null });
   const tabLink = (known: Tab, index: number): TabLink => ({ ...viewLink(target(known)), name: known.name, title: known.title, current: known === tab, hotkey: String(index + 1) });
   return (
-    <>
+    <ShownRun.Provider value={run.id}>
       <header class="top">
         <strong>hotspan</strong>
         <label>
@@ -138,6 +141,7 @@ function Shown(props: { list: RunList }) {
           </div>
         ) : (
           <>
+            {!isStatic && <Arrivals runs={runs} shown={run.id} onShow={(arrived) => go(view.name, { run: String(arrived.id) })} />}
             <Missing key={`missing ${run.id} ${round}`} run={run} href={to("quality")} />
             <Changed run={run} onReload={() => setRound(round + 1)} />
             <ChosenRange.Provider value={range}>
@@ -149,7 +153,7 @@ function Shown(props: { list: RunList }) {
       <SidePanel run={run.id} parameters={place.parameters} to={to} />
       <Palette views={[...VIEWS, GLOSSARY].map((known) => ({ title: `Go to ${known.title}`, run: () => choose(known.name) }))} />
       </div>
-    </>
+    </ShownRun.Provider>
   );
 }
 
@@ -167,6 +171,11 @@ export function Application() {
   useEffect(() => {
     if (loaded.state === "ready") setLast(loaded.value);
   }, [loaded]);
-  if (last !== null) return <Shown list={last} />;
+  /** A file that was dropped is shown at once; it is in the next list, too. */
+  const show = (run: Run) => {
+    setLast((before) => ({ note: null, runs: [...(before?.runs ?? []).filter((known) => known.id !== run.id), run] }));
+    go("overview", { run: String(run.id) });
+  };
+  if (last !== null) return <><Shown list={last} />{!isStatic && <DropZone onRun={show} />}</>;
   return <Answer loaded={loaded}>{() => null}</Answer>;
 }

@@ -5,6 +5,7 @@ import { isStatic, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { SourceText } from "../widgets/source_text";
 import { Table } from "../widgets/table";
+import { Waiting } from "../widgets/waiting";
 import type { ViewProperties } from "./view";
 
 export function Source(props: ViewProperties) {
@@ -41,7 +42,7 @@ function Files(props: ViewProperties & { page: Page }) {
 
 function Text(props: { run: number; file: string; columns: Parameters<typeof SourceText>[0]["columns"]; rows: readonly (readonly Cell[])[]; line: number | null }) {
   const loaded = useAnswer<SourceData>(`run/${props.run}/source?file=${encodeURIComponent(props.file)}`);
-  if (loaded.state === "waiting") return <p class="waiting" role="status">Loading…</p>;
+  if (loaded.state === "waiting") return <Waiting />;
   if (loaded.state === "failed") {
     const why = isStatic ? "This page was made without source: report --html has --with-source for that." : `${loaded.error.message} ${loaded.error.hint ?? ""}`;
     return (

@@ -1,11 +1,12 @@
-// What is shown while an answer is waited for, when it failed, and when there is nothing to show.
+// What is shown when an answer is there, when it failed, and when there is nothing to show; waiting.tsx has what is shown until then.
 
 import type { ComponentChildren } from "preact";
 import type { Loaded } from "../data/server";
+import { Waiting } from "./waiting";
 
 export function Answer<T>(props: { loaded: Loaded<T>; children: (value: T) => ComponentChildren }) {
   const { loaded } = props;
-  if (loaded.state === "waiting") return <p class="waiting" role="status">Loading…</p>;
+  if (loaded.state === "waiting") return <Waiting />;
   if (loaded.state === "failed") {
     return (
       <div class="problem" role="alert">
