@@ -319,7 +319,7 @@ def test_drag_selects_where_one_wants_that_and_edges_move(
         server.address,
         ("show", "timeline", everything(server, run)),
         ("drawn",),
-        ("click", "button:text-is('selects')"),
+        ("click", "button:text-is('select')"),
         # Flat: all tracks.
         ("drag", left, top, right, top + 4),
         ("wait", "section[aria-label='Selected range'] tbody tr"),
@@ -349,7 +349,7 @@ def test_drag_selects_where_one_wants_that_and_edges_move(
     assert (moved["begin"], moved["tracks"]) == (area["begin"], area["tracks"])
     assert int(moved["end"]) == pytest.approx((info["end"] - info["begin"]) * 0.75, rel=0.02)
     assert told[16].endswith("on 2 tracks")
-    assert told[17] == "selects"
+    assert told[17] == "select"
 
 
 @needs_browser
@@ -480,3 +480,63 @@ def test_one_drag_gives_tables_and_one_click_the_flame_graph(
     range_ = f"begin={told[7]['begin']}&end={told[7]['end']}"
     assert told[6] == len(server.api(f"run/{run}/flame?{range_}")["parent"]) > 3
     assert told[10] == told[6]
+
+
+@needs_browser
+def test_notes_are_written_with_a_key_and_stay_in_the_address(server: ViewServer, run: int) -> None:
+    span = hit(server, run, "aten::mm", 2)
+    hostile = "<b>slow</b> here"
+    told = walk(
+        server.address,
+        ("show", "timeline", f"?run={run}&span={span['span']}"),
+        ("wait", "section[aria-label=Span] dl"),
+        ("key", "t"),
+        ("fill", "dialog input", hostile),
+        ("key", "Enter"),
+        ("wait", "section[aria-label=Notes] li"),
+        ("parameters",),
+        ("reload",),
+        ("text", "section[aria-label=Notes] li"),
+        ("evaluate", "document.querySelectorAll('main b').length"),
+        ("click", "section[aria-label=Notes] button[aria-label^=Remove]"),
+        ("until", "document.querySelector('section[aria-label=Notes]') === null"),
+        ("parameters",),
+    )
+    assert json.loads(told[6]["notes"]) == [[span["begin"], hostile]]
+    assert hostile in told[8]
+    assert told[9] == 0
+    assert "notes" not in told[12]
+
+
+@needs_browser
+@pytest.mark.parametrize("notes", ["{", "[1]", '[["a","b"],[5]]', "null"])
+def test_what_is_no_note_is_left_out(server: ViewServer, run: int, notes: str) -> None:
+    told = walk(
+        server.address,
+        ("show", "timeline", f"?run={run}&notes={quote(notes)}"),
+        ("drawn",),
+        ("evaluate", "document.querySelectorAll('section[aria-label=Notes]').length"),
+    )
+    assert told[2] == 0
+
+
+@needs_browser
+def test_tracks_are_pinned_by_a_pattern(server: ViewServer, recorded: int) -> None:
+    tracks = server.api(f"run/{recorded}/timeline")["tracks"]
+    streams = [str(track["id"]) for track in tracks if "stream" in track["name"].lower()]
+    assert streams
+    told = walk(
+        server.address,
+        ("show", "timeline", f"?run={recorded}"),
+        ("click", ".tracks summary"),
+        ("fill", "input[aria-label='Filter tracks']", "str[e]am"),
+        ("click", ".tracks button:text-matches('^Pin th')"),
+        ("parameters",),
+        ("click", ".tracks button:text-is('Unpin all')"),
+        ("parameters",),
+        ("fill", "input[aria-label='Filter tracks']", "("),
+        ("text", ".tracks [role=status]"),
+    )
+    assert told[4]["pin"].split(",") == streams
+    assert "pin" not in told[6]
+    assert "valid regular expression" in told[8]

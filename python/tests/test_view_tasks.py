@@ -1,12 +1,29 @@
 """What people come to the dashboard for, and how few clicks or keys it takes; on phones and in pages to share, too.
 
-Other files have more of these tasks: the line behind idle time and the patch (`test_view_verdict.py`), what got slower
-(`test_view_compare.py`), the straggler (`test_view_ranks.py`), a range (`test_view_range.py`), single calls
-(`test_view_doors.py`).
+Each task has a test in a real browser that counts clicks, here or where the rest of its view is tested:
+
+- where did my time go, 0 clicks: `test_where_the_time_goes_is_told_without_a_click`
+- why is the GPU idle, and which line, 1: `test_why_the_device_is_idle_is_one_click_away`
+- slowest call of an operator, 2: `test_the_slowest_call_of_an_operator_is_two_clicks_away`
+- kernel to operator, module and stack, 1: `test_a_kernel_leads_to_its_operator_module_and_stack`
+- what got slower between two runs, 1: `test_what_got_slower_is_one_click_away`
+- straggler and why, 1: `test_the_straggler_and_the_reason_are_one_click_away`
+- who holds the peak, 1: `test_who_holds_the_peak_is_one_click_away`
+- a range, 1 drag and 1 click: `test_one_drag_and_one_click_lead_to_the_tables_and_the_flame_graph_of_a_range`
+- search: `test_search_finds_what_the_server_counts_and_shows_it`
+- a link restores the view: `test_an_address_restores_scroll_range_and_selection`
+- flame graph, 1 click each: `test_zoom_search_and_invert_take_a_click_each`
+- phone: `test_no_view_overflows_a_phone`
+- keyboard only: `test_keys_alone_lead_from_the_verdict_to_the_reason`, `test_keys_alone_pick_spans`
+- page to share: `test_a_page_to_share_offers_only_what_works`, and `test_view_shared`
+
+`bench/view.py` does the one with five million events.
 """
 
 from __future__ import annotations
 
+import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +49,24 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ViewServer]:
     write(folder)
     with ViewServer(H200, folder) as running:
         yield running
+
+
+def test_the_list_of_tasks_names_tests_that_exist() -> None:
+    assert __doc__ is not None
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    named = re.findall(r"\btest_\w+", __doc__)
+    assert len(named) > 14
+    for name in named:
+        assert f"def {name}(" in tests or (Path(__file__).parent / f"{name}.py").exists(), name
+
+
+def test_the_app_is_small(server: ViewServer) -> None:
+    """Below 150 kB compressed, as a page to share has it in it."""
+    page = server.request(f"/{server.token}/")[2].decode()
+    files = re.findall(r'(?:src|href)="\./(assets/[^"]+)"', page)
+    assert len(files) == 2
+    sizes = [len(gzip.compress(server.request(f"/{server.token}/{file}")[2])) for file in files]
+    assert sum(sizes) < 150_000
 
 
 def test_who_holds_the_peak_is_one_click_away(server: ViewServer) -> None:

@@ -4,6 +4,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import { type Stretch, within } from "../base/ranges";
 import type { Problem } from "./api";
+import { HeldSpans } from "./held_spans";
 
 export class Refused extends Error {
   constructor(
@@ -23,11 +24,34 @@ const inlined = (() => {
 /** Whether the page has its data in it and nobody to ask for more. */
 export const isStatic = inlined !== null;
 
+/** The single spans of each trace in a page to share. */
+const held = new Map<number, HeldSpans>();
+
+function heldOf(run: number): HeldSpans | null {
+  if (inlined === null) return null;
+  const known = held.get(run) ?? HeldSpans.of(inlined, run);
+  if (known !== null) held.set(run, known);
+  return known;
+}
+
+/** Whether every span of a trace can be searched for and looked at. */
+export function knowsSpans(run: number): boolean {
+  return !isStatic || heldOf(run)?.all === true;
+}
+
+/** Whether a span of a trace can be looked at; -1 for a sampled call. */
+export function knowsSpan(run: number, span: number): boolean {
+  return !isStatic || heldOf(run)?.has(span) === true;
+}
+
 export async function ask<T>(call: string, signal?: AbortSignal): Promise<T> {
   if (inlined !== null) {
     // The list of traces is asked for again and again; every other question is answered as it was asked or not at all.
     const known = inlined[call.startsWith("runs?") ? "runs" : call];
     if (known !== undefined) return known as T;
+    const [, run, question] = /^run\/(\d+)\/(.*)$/.exec(call) ?? [];
+    const found = run === undefined || question === undefined ? undefined : await heldOf(Number(run))?.answer(question);
+    if (found !== undefined) return found as T;
     throw new Refused("This page to share has no answer to that.", "Open the trace itself with `hotspan view`.");
   }
   return (await (await respond(call, signal)).json()) as T;

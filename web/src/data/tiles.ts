@@ -1,31 +1,8 @@
 // Tiles of the timeline: asked for once and kept. While one is on its way, the nearest coarser one stands in for it.
-// The bytes are described in crates/hotspan-view/src/timeline/tile.rs.
 
-import type { Look, Picture, TileHead, TimelineInfo } from "./api";
+import type { Picture, TimelineInfo } from "./api";
 import { ask, askBytes, isStatic } from "./server";
-
-/** What all tracks of an answer share. Who draws keeps colours of looks here. */
-export interface Looks {
-  list: readonly Look[];
-  colours: { key: string; values: Uint32Array } | null;
-}
-
-/** A track of a tile: columns of rectangles, lane after lane; or the values of a counter. */
-export interface TrackTile {
-  looks: Looks;
-  /** Where each lane begins, and where the last ends. */
-  lanes: Uint32Array;
-  begin: Float64Array;
-  end: Float64Array;
-  span: Uint32Array;
-  look: Uint32Array;
-  count: Uint32Array;
-  time: Float64Array;
-  value: Float64Array;
-}
-
-/** The number of no span. */
-export const NO_SPAN = 0xffffffff;
+import { decode, decodeText, type TrackTile } from "./tile_bytes";
 
 /** A piece of an axis that a tile covers. */
 export interface Place {
@@ -37,46 +14,6 @@ const AT_ONCE = 3;
 /** Rectangles that are kept: some 100 MB. */
 const MOST_KEPT = 4_000_000;
 const AGAIN_AFTER = 1000;
-
-/** The tracks of an answer. */
-export function decode(buffer: ArrayBuffer): Map<number, TrackTile> {
-  const length = new DataView(buffer).getUint32(0, true);
-  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length))) as TileHead;
-  const rectangles = head.tracks.reduce((sum, track) => sum + track.lanes.reduce((lanes, count) => lanes + count, 0), 0);
-  const values = head.counters.reduce((sum, counter) => sum + counter.count, 0);
-  let offset = 8 + length;
-  const wide = (count: number) => {
-    const column = new Float64Array(buffer, offset, count);
-    offset += count * 8;
-    return column;
-  };
-  const narrow = (count: number) => {
-    const column = new Uint32Array(buffer, offset, count);
-    offset += count * 4;
-    return column;
-  };
-  const [begin, end, time, value] = [wide(rectangles), wide(rectangles), wide(values), wide(values)];
-  const [span, look, count] = [narrow(rectangles), narrow(rectangles), narrow(rectangles)];
-  const looks: Looks = { list: head.looks, colours: null };
-  const result = new Map<number, TrackTile>();
-  let first = 0;
-  for (const track of head.tracks) {
-    const lanes = new Uint32Array(track.lanes.length + 1);
-    for (const [lane, rows] of track.lanes.entries()) lanes[lane + 1] = (lanes[lane] ?? 0) + rows;
-    const last = first + (lanes[track.lanes.length] ?? 0);
-    const cut = <T extends Float64Array | Uint32Array>(column: T) => column.subarray(first, last) as T;
-    result.set(track.id, { looks, lanes, begin: cut(begin), end: cut(end), span: cut(span), look: cut(look), count: cut(count), time: time.subarray(0, 0), value: value.subarray(0, 0) });
-    first = last;
-  }
-  first = 0;
-  for (const counter of head.counters) {
-    const last = first + counter.count;
-    const none = { begin: begin.subarray(0, 0), end: end.subarray(0, 0), span: span.subarray(0, 0), look: look.subarray(0, 0), count: count.subarray(0, 0) };
-    result.set(counter.id, { looks, lanes: new Uint32Array(1), ...none, time: time.subarray(first, last), value: value.subarray(first, last) });
-    first = last;
-  }
-  return result;
-}
 
 export class Tiles {
   private readonly kept = new Map<string, Map<number, TrackTile>>();
@@ -101,7 +38,7 @@ export class Tiles {
     this.slow = new Set(info.tracks.filter((track) => track.kind === "idle").map((track) => track.id));
     if (isStatic) {
       void ask<Picture>(`run/${run}/picture`).then((picture) => {
-        this.picture = decode(Uint8Array.from(atob(picture.data), (letter) => letter.charCodeAt(0)).buffer);
+        this.picture = decode(decodeText(picture.data).buffer);
         arrived();
       });
     }
@@ -119,6 +56,11 @@ export class Tiles {
 
   indices(level: number, from: number, to: number): [first: number, last: number] {
     return [Math.floor(from / this.width(level)), Math.floor(to / this.width(level))];
+  }
+
+  /** The tiles of a stretch of time in which the trace has something. */
+  covering(level: number, from: number, to: number): [first: number, last: number] {
+    return this.indices(level, Math.max(from, this.info.begin), Math.min(to, this.info.end));
   }
 
   /** The tile, or a coarser one that stands in for it. */

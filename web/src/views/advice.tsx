@@ -24,7 +24,7 @@ export function Advice(props: ViewProperties) {
           ))}
           {advice.skipped.length > 0 && (
             <section>
-              <h2>Not looked for</h2>
+              <h2>Not checked</h2>
               <ul>
                 {advice.skipped.map((skipped) => (
                   <li key={skipped.need}>

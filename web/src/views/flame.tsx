@@ -167,7 +167,7 @@ function Graph(props: ViewProperties & { data: FlameData }) {
           </label>
         )}
         {compared ? (
-          <button type="button" aria-pressed={asBefore} onClick={() => props.change({ width: asBefore ? undefined : "before", node: undefined })}>Widths of before</button>
+          <button type="button" aria-pressed={asBefore} onClick={() => props.change({ width: asBefore ? undefined : "before", node: undefined })}>Widths as before</button>
         ) : (
           <label>
             Colour{" "}

@@ -3,10 +3,11 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { provide, type Command } from "../base/commands";
+import { notesOf, notesText, type Note } from "../base/notes";
 import { remembered, remember } from "../base/preferences";
 import { duration, shown as withUnit } from "../base/units";
 import type { Beside, Found as Same, Hit, SpanDetails, TimelineInfo } from "../data/api";
-import { ask, isStatic, useAnswer } from "../data/server";
+import { ask, isStatic, knowsSpan, knowsSpans, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { Dock } from "../widgets/dock";
 import { openPalette } from "../widgets/palette";
@@ -16,6 +17,7 @@ import type { Area, Arrow, Found, Mark, Range } from "../widgets/timeline_canvas
 import { KeyHelp, useKeys } from "../widgets/timeline_keys";
 import { arrange, foldedAtFirst, HEAD, lineAt, type Arrangement } from "../widgets/timeline_layout";
 import { Minimap } from "../widgets/timeline_minimap";
+import { NoteDialog, NoteList } from "../widgets/timeline_notes";
 import { listen, type Gestures } from "../widgets/timeline_pointer";
 import { SearchField, useSearch, type Wanted } from "../widgets/timeline_search";
 import { Stage, type Row } from "../widgets/timeline_stage";
@@ -93,6 +95,8 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const written = useRef("");
   const wanted = useRef<Row | null>(null);
   const [help, setHelp] = useState(false);
+  const [noting, setNoting] = useState<number | null>(null);
+  const notes = useMemo(() => notesOf(parameters["notes"]), [parameters["notes"]]);
   const [problem, setProblem] = useState<string | null>(null);
   const [hover, setHover] = useState<{ found: Found; x: number; y: number } | null>(null);
   const [selecting, setSelecting] = useState<Area | null>(null);
@@ -157,6 +161,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
 
   const fold = (track: number) => props.change({ fold: toggled([...latest.current.arrangement.folded], track).join(",") }, false);
   const pin = (track: number) => props.change({ pin: toggled(latest.current.arrangement.pinned, track).join(",") || undefined }, false);
+  const pins = (tracks: readonly number[]) => props.change({ pin: tracks.join(",") || undefined }, false);
   const close = (group: string) => {
     const groups = [...new Set(info.tracks.map((track) => track.process))];
     props.change({ close: toggled(list(latest.current.props.parameters["close"]), String(groups.indexOf(group))).join(",") || undefined }, false);
@@ -172,12 +177,12 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     };
     const made = new Stage(canvas.current, scroller.current, info, run.id, layout, seen ?? whole, settled, setProblem);
     stage.current = made;
-    if (strip.current !== null) made.minimap = new Minimap(strip.current, info, (range) => made.show(range));
+    if (strip.current !== null) made.follower = new Minimap(strip.current, info, (range) => made.show(range));
     if (top !== null) made.scrollTo(top);
     setLength(made.seen.to - made.seen.from);
     return () => {
       stage.current = null;
-      made.minimap?.close();
+      made.follower?.close();
       made.close();
     };
   }, [info, run.id]);
@@ -186,10 +191,11 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const gestures = useRef<Gestures | null>(null);
   gestures.current = {
     select: (area, done) => {
+      if (isStatic) return;
       setSelecting(done ? null : area);
       if (done) select(area, area.tracks);
     },
-    selects: () => drag === "select",
+    selects: () => drag === "select" && !isStatic,
     hover: (point) => {
       const found = point === null ? null : (stage.current?.at(point.x, point.y) ?? null);
       setHover(found === null || point === null ? null : { found, ...point });
@@ -207,7 +213,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
       const hit = stage.current.at(x, y);
       if (hit === null || hit.value !== null) return;
       if (hit.count > 1) reveal(hit);
-      else choose(hit);
+      else if (knowsSpan(run.id, hit.span)) choose(hit);
     },
   };
   useEffect(() => {
@@ -234,8 +240,8 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     if (wanted.current !== null && stage.current?.reach(wanted.current) === true) wanted.current = null;
   }, [layout]);
   useEffect(() => {
-    stage.current?.choose({ selected: selecting ?? selected, mark: chosen === null ? null : markOf(chosen), arrows: chosen === null ? [] : arrowsOf(chosen), search: `${search.text} ${search.pattern} ${search.args}`, names: search.names });
-  }, [selected, selecting, chosen, search.names]);
+    stage.current?.choose({ notes, selected: selecting ?? selected, mark: chosen === null ? null : markOf(chosen), arrows: chosen === null ? [] : arrowsOf(chosen), search: `${search.text} ${search.pattern} ${search.args}`, names: search.names });
+  }, [notes, selected, selecting, chosen, search.names]);
 
   // A link into the timeline may name a span, a moment or a track without saying what to see around it, or how far down. That is found
   // once for each moment: afterwards the address says what is seen.
@@ -252,6 +258,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   }, [details.state, parameters["at"]]);
 
   const follow = (target: Mark & { span: number }) => {
+    if (!knowsSpan(run.id, target.span)) return;
     choose(target);
     reveal(target);
   };
@@ -274,7 +281,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   const rows = useMemo(() => [...layout.pinned, ...layout.lines].flatMap(({ track }) => (track === null || track.kind === "counter" ? [] : [track.id])), [layout]);
   /** Goes from the chosen span to the one beside it; where a track ends, to the next one. */
   const step = async (to: "left" | "right" | "up" | "down") => {
-    if (isStatic) return;
+    if (!knowsSpans(run.id)) return;
     if (chosen === null) {
       const now = stage.current?.seen ?? whole;
       const first = stage.current?.firstTrack(rows);
@@ -292,7 +299,7 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     if (hit !== null) pick(hit);
   };
   const same = (direction: 1 | -1) => {
-    if (isStatic || chosen === null || chosen.category === "idle") return;
+    if (!knowsSpans(run.id) || chosen === null || chosen.category === "idle") return;
     void ask<Same>(`run/${run.id}/same?track=${chosen.track_id}&depth=${chosen.depth}&at=${chosen.begin}&step=${direction}`).then((found) => found.hit !== null && pick(found.hit), () => undefined);
   };
   const dragging = (next: string) => {
@@ -303,7 +310,12 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     if (chosen !== null) reveal(markOf(chosen));
     else if (selected !== null) stage.current?.show(selected);
   };
-  const mark = () => select(chosen !== null ? { from: chosen.begin, to: chosen.begin + chosen.duration } : (stage.current?.seen ?? whole));
+  const mark = () => !isStatic && select(chosen !== null ? { from: chosen.begin, to: chosen.begin + chosen.duration } : (stage.current?.seen ?? whole));
+  const note = () => {
+    const { from, to } = stage.current?.seen ?? whole;
+    setNoting(chosen?.begin ?? from + (to - from) * (stage.current?.pointer ?? 0.5));
+  };
+  const write = (next: readonly Note[]) => props.change({ notes: notesText(next) });
   const up = () => {
     const around = chosen?.stack[chosen.stack.length - 1];
     if (around !== undefined) follow(around);
@@ -318,24 +330,31 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
     w: zoomIn, s: zoomOut, a: left, d: right, ",": () => same(-1), ".": () => same(1),
     ArrowUp: () => void step("up"), ArrowDown: () => void step("down"), ArrowLeft: () => void step("left"), ArrowRight: () => void step("right"),
     "Shift+ArrowUp": () => stage.current?.climb(-60), "Shift+ArrowDown": () => stage.current?.climb(60),
-    n: () => search.go(1), p: () => search.go(-1), f: fill, m: mark, u: up, "0": () => stage.current?.show(whole),
+    n: () => search.go(1), p: () => search.go(-1), f: fill, m: mark, t: note, u: up, "0": () => stage.current?.show(whole),
     l: () => chosen?.linked[0] !== undefined && follow(chosen.linked[0]),
     Escape: letGo, "?": () => setHelp(true),
   });
 
   const flameHref = props.to("flame", selected === null ? {} : { begin: String(Math.round(selected.from)), end: String(Math.round(selected.to)), ...(selected.tracks === null ? {} : { tracks: selected.tracks.join(",") }) });
+  const ofSpans: readonly Command[] = [
+    { title: "Search spans", keys: "/", run: () => document.querySelector<HTMLInputElement>("main input[type=search]")?.focus() },
+    { title: "Next span of the same name", keys: ".", run: () => same(1) },
+    { title: "Previous span of the same name", keys: ",", run: () => same(-1) },
+  ];
+  const ofRanges: readonly Command[] = [
+    { title: "Mark: select the time of the selected span, or everything visible", keys: "M", run: mark },
+    { title: drag === "select" ? "Drag to pan" : "Drag to select", run: () => dragging(drag === "select" ? "pan" : "select") },
+    ...(selected === null ? [] : [{ title: "Flame graph of the selection", run: () => props.change({ table: "flame" }, false) }, { title: "Clear the selection", run: () => select(null) }]),
+  ];
   const commands = useRef<() => readonly Command[]>(() => []);
   commands.current = () => [
-    { title: "Search spans", keys: "/", run: () => document.querySelector<HTMLInputElement>("main input[type=search]")?.focus() },
+    ...(knowsSpans(run.id) ? ofSpans : []),
+    ...(isStatic ? [] : ofRanges),
     { title: "Zoom in", keys: "W", run: zoomIn },
     { title: "Zoom out", keys: "S", run: zoomOut },
     { title: "Show everything", keys: "0", run: () => stage.current?.show(whole) },
-    { title: "Focus on the chosen span or range", keys: "F", run: fill },
-    { title: "Mark: select the time of the chosen span, or all that is seen", keys: "M", run: mark },
-    { title: "Next span of the same name", keys: ".", run: () => same(1) },
-    { title: "Previous span of the same name", keys: ",", run: () => same(-1) },
-    { title: drag === "select" ? "Drag to move" : "Drag to select", run: () => dragging(drag === "select" ? "pan" : "select") },
-    ...(selected === null ? [] : [{ title: "Flame graph of the selection", run: () => props.change({ table: "flame" }, false) }, { title: "Clear the selection", run: () => select(null) }]),
+    { title: "Focus on the selected span or range", keys: "F", run: fill },
+    { title: "Write a note", keys: "T", run: note },
     { title: "Keys of the timeline", keys: "?", run: () => setHelp(true) },
     ...info.steps.map((band) => ({ title: `Step ${band.name}`, run: () => stage.current?.show({ from: band.begin, to: band.end }) })),
     ...info.tracks.map((track) => ({ title: `Track ${track.process}, ${track.name}`, run: () => reach({ track: track.id, depth: 0 }) })),
@@ -345,20 +364,24 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
   return (
     <>
       <div class="tabs">
-        <SearchField search={search} onWanted={searchFor} />
+        <SearchField run={run.id} search={search} onWanted={searchFor} />
         <button type="button" onClick={zoomIn} aria-label="Zoom in">+</button>
         <button type="button" onClick={zoomOut} aria-label="Zoom out">−</button>
         <button type="button" onClick={() => stage.current?.show(whole)}>All</button>
-        <button type="button" onClick={() => select(stage.current?.seen ?? whole)}>Tables of what is seen</button>
-        <span class="quiet">Drag</span>
-        <span role="group" aria-label="Drag" class="switch">
-          {(["pan", "select"] as const).map((name) => (
-            <button key={name} type="button" aria-pressed={drag === name} title={name === "pan" ? "Drag moves, Shift and drag selects" : "Drag selects, Shift and drag moves"} onClick={() => dragging(name)}>{name === "pan" ? "moves" : "selects"}</button>
-          ))}
-        </span>
+        {!isStatic && (
+          <>
+            <button type="button" onClick={() => select(stage.current?.seen ?? whole)}>Summarise view</button>
+            <span class="quiet">Drag to</span>
+            <span role="group" aria-label="Drag to" class="switch">
+              {(["pan", "select"] as const).map((name) => (
+                <button key={name} type="button" aria-pressed={drag === name} title={name === "pan" ? "Drag pans, Shift and drag selects" : "Drag selects, Shift and drag pans"} onClick={() => dragging(name)}>{name === "pan" ? "pan" : "select"}</button>
+              ))}
+            </span>
+          </>
+        )}
         <button type="button" onClick={openPalette} title="All commands">Ctrl K</button>
         <button type="button" onClick={() => setHelp(true)} aria-label="Keys">?</button>
-        <span class="quiet">{duration(Math.round(length))} seen</span>
+        <span class="quiet">{duration(Math.round(length))} visible</span>
         {info.hidden > 0 && <span class="quiet">{info.hidden} spans are nested too deeply to be drawn</span>}
       </div>
       {problem !== null && <div class="problem" role="alert"><p>{problem}</p></div>}
@@ -379,11 +402,13 @@ function Tracks(props: ViewProperties & { info: TimelineInfo }) {
       </div>
       {asked !== null && (
         <Dock height={dock} onHeight={resize}>
-          <Answer loaded={details}>{(value) => <SpanCard details={value} to={props.to} onLink={follow} onCaller={follow} onSame={same} onClose={letGo} />}</Answer>
+          <Answer loaded={details}>{(value) => <SpanCard run={run.id} details={value} to={props.to} onLink={follow} onCaller={follow} onSame={same} onClose={letGo} />}</Answer>
         </Dock>
       )}
-      {selected !== null && <RangeTables run={run.id} range={selected} table={parameters["table"] ?? "all"} flameHref={flameHref} onTable={(table) => props.change({ table }, false)} onClose={() => select(null)} />}
-      <TrackList tracks={info.tracks} arrangement={arrangement} onFold={fold} onClose={close} onPin={pin} onGo={(track) => reach({ track, depth: 0 })} />
+      {selected !== null && !isStatic && <RangeTables run={run.id} range={selected} table={parameters["table"] ?? "all"} flameHref={flameHref} onTable={(table) => props.change({ table }, false)} onClose={() => select(null)} />}
+      <TrackList tracks={info.tracks} arrangement={arrangement} onFold={fold} onClose={close} onPin={pin} onPins={pins} onGo={(track) => reach({ track, depth: 0 })} />
+      <NoteList notes={notes} onGo={({ at }) => reveal({ track: -1, depth: 0, begin: at, end: at })} onRemove={(gone) => write(notes.filter((known) => known !== gone))} />
+      {noting !== null && <NoteDialog at={noting} onText={(text) => write([...notes, { at: noting, text }])} onClose={() => setNoting(null)} />}
       {help && <KeyHelp onClose={() => setHelp(false)} />}
     </>
   );

@@ -67,7 +67,7 @@ function Choice({ views, onClose }: { views: readonly Command[]; onClose: () => 
         }}
         onKeyDown={pressed}
       />
-      {shown.length === 0 && <p class="quiet">Nothing is called so.</p>}
+      {shown.length === 0 && <p class="quiet">No match.</p>}
       <ul ref={list} id="palette-list" role="listbox" aria-label="Commands">
         {shown.map((command, number) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys

@@ -3,11 +3,13 @@
 import { doorway } from "../base/doors";
 import { duration, moment } from "../base/units";
 import type { Caller, Link, SpanDetails } from "../data/api";
-import { isStatic } from "../data/server";
+import { isStatic, knowsSpan, knowsSpans } from "../data/server";
 
 type To = (view: string, parameters: Record<string, string>) => string;
 
 interface Properties {
+  /** The trace of the span. */
+  run: number;
   /** The address of another view. */
   to: To;
   details: SpanDetails;
@@ -30,7 +32,7 @@ export function SpanCard(props: Properties) {
       <header>
         <h2>{details.name}</h2>
         {details.door !== "" && !isStatic && <a href={doorway(details.door)} data-door={details.door}>{details.category === "idle" ? "About this gap" : "All calls"}</a>}
-        {details.category !== "idle" && (
+        {details.category !== "idle" && knowsSpans(props.run) && (
           <>
             <button type="button" onClick={() => props.onSame(-1)} aria-label="Previous of this name" title="Previous of this name (,)">‹</button>
             <button type="button" onClick={() => props.onSame(1)} aria-label="Next of this name" title="Next of this name (.)">›</button>
@@ -49,12 +51,14 @@ export function SpanCard(props: Properties) {
         <dd>{details.process}, {details.track}</dd>
         {details.linked.map((link) => [
           <dt key={`${link.relation} ${link.span} relation`}>{link.relation}</dt>,
-          <dd key={`${link.relation} ${link.span}`}><button type="button" data-relation={link.relation} onClick={() => props.onLink(link)}>{link.name} <span class="quiet">{duration(link.end - link.begin)}</span></button></dd>,
+          <dd key={`${link.relation} ${link.span}`}>
+            {knowsSpan(props.run, link.span) ? <button type="button" data-relation={link.relation} onClick={() => props.onLink(link)}>{link.name} <span class="quiet">{duration(link.end - link.begin)}</span></button> : <>{link.name} <span class="quiet">{duration(link.end - link.begin)}</span></>}
+          </dd>,
         ])}
         {args.map((arg) => [<dt key={`${arg.key} key`}>{arg.key}</dt>, <dd key={arg.key}>{arg.value}</dd>])}
       </dl>
-      {details.stack.length > 0 && <Callers title="Inside of" callers={details.stack} onCaller={props.onCaller} to={props.to} />}
-      {details.sampled.length > 0 && <Callers title="Sampled stack" callers={details.sampled} onCaller={props.onCaller} to={props.to} />}
+      {details.stack.length > 0 && <Callers run={props.run} title="Inside" callers={details.stack} onCaller={props.onCaller} to={props.to} />}
+      {details.sampled.length > 0 && <Callers run={props.run} title="Sampled stack" callers={details.sampled} onCaller={props.onCaller} to={props.to} />}
     </section>
   );
 }
@@ -67,14 +71,14 @@ function Place({ place, to }: { place: string; to: To }) {
 }
 
 /** The innermost first, as one reads a stack to find who is to blame. */
-function Callers(props: { title: string; callers: readonly Caller[]; onCaller: (caller: Caller) => void; to: To }) {
+function Callers(props: { run: number; title: string; callers: readonly Caller[]; onCaller: (caller: Caller) => void; to: To }) {
   return (
     <>
       <h3>{props.title}</h3>
       <ol class="stack">
         {props.callers.toReversed().map((caller, place) => (
           <li key={place}>
-            {caller.span < 0 ? caller.name : <button type="button" onClick={() => props.onCaller(caller)}>{caller.name}</button>}
+            {caller.span < 0 || !knowsSpan(props.run, caller.span) ? caller.name : <button type="button" onClick={() => props.onCaller(caller)}>{caller.name}</button>}
             {" "}
             <Place place={caller.place} to={props.to} />
           </li>

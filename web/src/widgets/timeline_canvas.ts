@@ -2,9 +2,11 @@
 // a millisecond that way, and tens when drawn one by one. Text and marks come over them: timeline_marks.ts.
 
 import { packed, spanColour } from "../base/colour";
+import type { Note } from "../base/notes";
 import type { TimelineInfo, TrackInfo } from "../data/api";
-import { NO_SPAN, type Looks, type Tiles, type TrackTile } from "../data/tiles";
-import { drawMarks, tickOf, type Label } from "./timeline_marks";
+import { NO_SPAN, type Looks, type TrackTile } from "../data/tile_bytes";
+import type { Tiles } from "../data/tiles";
+import { drawMarks, ticksOf, type Label } from "./timeline_marks";
 import { HEAD, lineAt, ROW, RULER, seenLines, type Layout, type Shown } from "./timeline_layout";
 
 export interface Range {
@@ -36,6 +38,10 @@ export interface Scene {
   layout: Layout;
   seen: Range;
   scroll: number;
+  /** What the ruler counts from. */
+  origin: number;
+  /** Words at moments. */
+  notes: readonly Note[];
   selected: Area | null;
   mark: Mark | null;
   arrows: readonly Arrow[];
@@ -120,7 +126,7 @@ export class Painter {
       if (place % 2 === 0 && step.end > scene.seen.from && step.begin < scene.seen.to) background.fill(band, Math.max(0, x(step.begin)), Math.max(0, x(step.end)));
     });
     const line = packed(220, 0.12, scene.dark ? 0.22 : 0.9);
-    const { first, step } = tickOf(scene.seen, this.width);
+    const { first, step } = ticksOf(scene, this.width);
     for (let time = first; time < scene.seen.to; time += step) background[x(time)] = line;
   }
 
@@ -134,7 +140,7 @@ export class Painter {
     }
     const { tiles, seen } = scene;
     const level = tiles.levelOf((seen.to - seen.from) / Math.max(1, this.background.length));
-    const [first, last] = tiles.indices(level, seen.from, seen.to);
+    const [first, last] = tiles.covering(level, seen.from, seen.to);
     let rectangles = 0;
     for (let index = first; index <= last; index++) {
       const tile = tiles.find(line.track.id, level, index);

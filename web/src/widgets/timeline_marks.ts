@@ -24,6 +24,12 @@ export function tickOf(seen: Range, width: number): { first: number; step: numbe
   return { first: Math.ceil(seen.from / step) * step, step };
 }
 
+/** The ticks of what is seen, counted from where the ruler begins. */
+export function ticksOf({ seen, origin }: Pick<Scene, "seen" | "origin">, width: number): { first: number; step: number } {
+  const { first, step } = tickOf({ from: seen.from - origin, to: seen.to - origin }, width);
+  return { first: first + origin, step };
+}
+
 export function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width: number, height: number, labels: readonly Label[]): void {
   const [text, quiet, back] = scene.dark ? ["#e6e8ec", "#a2aab8", "#16181d"] : ["#1b1f27", "#5a6270", "#ffffff"];
   const scale = width / Math.max(1, scene.seen.to - scene.seen.from);
@@ -58,6 +64,7 @@ export function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width
   drawArrows(context, scene, x, width);
   context.restore();
   drawRuler(context, scene, x, width, [text, quiet, back]);
+  drawNotes(context, scene, x, width, height, back);
   if (scene.selected !== null) drawSelected(context, scene, scene.selected, x, width, height);
 }
 
@@ -87,8 +94,8 @@ function drawRuler(context: CanvasRenderingContext2D, scene: Scene, x: (time: nu
   context.fillStyle = back ?? "";
   context.fillRect(0, 0, width, RULER - 1);
   context.fillStyle = quiet ?? "";
-  const { first, step } = tickOf(scene.seen, width);
-  for (let time = first; time < scene.seen.to; time += step) context.fillText(moment(time, step), x(time) + 3, 9);
+  const { first, step } = ticksOf(scene, width);
+  for (let time = first; time < scene.seen.to; time += step) context.fillText(moment(time - scene.origin, step), x(time) + 3, 9);
   context.fillStyle = text ?? "";
   for (const band of scene.info.steps) {
     if (band.end < scene.seen.from || band.begin > scene.seen.to) continue;
@@ -97,6 +104,23 @@ function drawRuler(context: CanvasRenderingContext2D, scene: Scene, x: (time: nu
     if (name === "") continue;
     context.fillRect(left, 18, 1, 14);
     context.fillText(name, left + 4, 25);
+  }
+}
+
+/** A line down from the ruler for each note, with its words as far as there is room before the next one. */
+function drawNotes(context: CanvasRenderingContext2D, scene: Scene, x: (time: number) => number, width: number, height: number, back: string | undefined): void {
+  const colour = scene.dark ? "#f0b429" : "#8a5a00";
+  for (const [place, note] of scene.notes.entries()) {
+    const left = x(note.at);
+    if (left < 0 || left > width) continue;
+    const next = scene.notes[place + 1];
+    const room = Math.min(width, next === undefined ? width : x(next.at)) - left;
+    const text = fitted(note.text, room);
+    context.fillStyle = back ?? "";
+    if (text !== "") context.fillRect(left, 0, Math.min(room, context.measureText(text).width + 8), 17);
+    context.fillStyle = colour;
+    context.fillRect(left, 0, 1, height);
+    context.fillText(text, left + 4, 9);
   }
 }
 

@@ -2,7 +2,8 @@
 
 import { packed } from "../base/colour";
 import type { TimelineInfo } from "../data/api";
-import type { Tiles, TrackTile } from "../data/tiles";
+import type { TrackTile } from "../data/tile_bytes";
+import type { Tiles } from "../data/tiles";
 import { coloursOf, type Range, type Scene } from "./timeline_canvas";
 
 /** Rows that are drawn at most. */

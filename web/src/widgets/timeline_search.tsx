@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Found, Hit } from "../data/api";
-import { ask, isStatic } from "../data/server";
+import { ask, knowsSpans } from "../data/server";
 
 const WAIT = 150;
 
@@ -60,10 +60,10 @@ export function useSearch(run: number, wanted: Wanted, place: number | null, fro
   return { ...wanted, total: known?.value?.total ?? null, names, complete: known?.value?.complete ?? true, problem: known?.problem ?? known?.value?.problem ?? null, place, go };
 }
 
-export function SearchField(props: { search: Search; onWanted: (wanted: Wanted) => void }) {
+export function SearchField(props: { run: number; search: Search; onWanted: (wanted: Wanted) => void }) {
   const { search } = props;
-  // A page to share has nobody to ask.
-  if (isStatic) return null;
+  // A page to share may have too few spans to search.
+  if (!knowsSpans(props.run)) return null;
   const enter = (event: KeyboardEvent) => {
     if (event.key === "Enter") search.go(event.shiftKey ? -1 : 1);
     if (event.key === "Escape" && event.currentTarget instanceof HTMLElement) event.currentTarget.blur();

@@ -6,7 +6,6 @@ import type { TimelineInfo } from "../data/api";
 import { Tiles, type Place } from "../data/tiles";
 import { Painter, type Found, type Mark, type Range, type Scene } from "./timeline_canvas";
 import { HEAD, ROW, RULER, seenLines, type Layout } from "./timeline_layout";
-import type { Minimap } from "./timeline_minimap";
 
 const SETTLED_AFTER = 200;
 /** Measures that are kept. */
@@ -15,19 +14,29 @@ const MEASURED = 4000;
 const FEW_TRACKS = 40;
 
 /** What the page decides; the rest the stage knows itself. */
-export type Chosen = Pick<Scene, "selected" | "mark" | "arrows" | "search" | "names">;
+export type Chosen = Pick<Scene, "notes" | "selected" | "mark" | "arrows" | "search" | "names">;
 
 /** A lane of a track. */
 export type Row = Pick<Mark, "track" | "depth">;
 
+/** What is told each frame what is seen. */
+export interface Follower {
+  follow: (scene: Scene) => void;
+  close: () => void;
+}
+
 export class Stage {
   readonly painter: Painter;
   private readonly tiles: Tiles;
-  private chosen: Chosen = { selected: null, mark: null, arrows: [], search: "", names: null };
+  private chosen: Chosen = { notes: [], selected: null, mark: null, arrows: [], search: "", names: null };
   /** Where the pointer is, as a share of the width: keys zoom there. */
   pointer: number | null = null;
-  /** Follows what is seen. */
-  minimap: Minimap | null = null;
+  /** The strip of everything, or the other timelines that are seen together with this one. */
+  follower: Follower | null = null;
+  /** What the ruler counts from. */
+  origin = 0;
+  /** How far one can move, where that is not the trace itself. */
+  bounds: Range | null = null;
   private asked = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private measured = 0;
@@ -74,7 +83,7 @@ export class Stage {
   }
 
   get scene(): Scene {
-    return { info: this.info, tiles: this.tiles, layout: this.layout, seen: this.seen, scroll: this.scroll, dark: prefersDark(), ...this.chosen };
+    return { info: this.info, tiles: this.tiles, layout: this.layout, seen: this.seen, scroll: this.scroll, origin: this.origin, dark: prefersDark(), ...this.chosen };
   }
 
   arrange(layout: Layout): void {
@@ -110,7 +119,7 @@ export class Stage {
     const { scene } = this;
     this.request();
     const rectangles = this.painter.paint(scene);
-    this.minimap?.follow(scene);
+    this.follower?.follow(scene);
     this.measured += 1;
     if (this.measured % MEASURED === 0) performance.clearMeasures("timeline frame");
     performance.measure("timeline frame", { start, end: performance.now(), detail: { rectangles } });
@@ -120,7 +129,7 @@ export class Stage {
   private request(): void {
     const { tiles, info } = this;
     const level = tiles.levelOf((this.seen.to - this.seen.from) / Math.max(1, this.canvas.width));
-    const [first, last] = tiles.indices(level, this.seen.from, this.seen.to);
+    const [first, last] = tiles.covering(level, this.seen.from, this.seen.to);
     const [wholeFirst, wholeLast] = tiles.indices(tiles.coarsest, info.begin, info.end);
     const places: Place[] = [];
     for (let index = wholeFirst; index <= wholeLast; index++) places.push({ level: tiles.coarsest, index });
@@ -144,7 +153,7 @@ export class Stage {
   }
 
   private clamp(range: Range): Range {
-    const { begin, end } = this.info;
+    const { from: begin, to: end } = this.bounds ?? { from: this.info.begin, to: this.info.end };
     const whole = Math.max(1, end - begin);
     const length = Math.min(whole * 1.05, Math.max(20, range.to - range.from));
     const from = Math.min(Math.max(range.from, begin - whole * 0.025), end + whole * 0.025 - length);
