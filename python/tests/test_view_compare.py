@@ -13,6 +13,12 @@ from test_view_trust import STEPS_AFTER, STEPS_BEFORE, training
 from test_view_verdict import made
 from view_server import ViewServer
 
+READY = "document.querySelectorAll('.aligned canvas[data-state=ready]').length === 2"
+#: Brings the second of two aligned timelines into sight.
+BELOW = (
+    ("evaluate", "document.querySelectorAll('.aligned canvas')[1].scrollIntoView({ block: 'center' })"),
+    ("box", ".aligned section:nth-of-type(2) canvas"),
+)
 BARS = """[...document.querySelectorAll('.waterfall .track .part')].map((bar) => bar.getBoundingClientRect())
     .map(({ left, right }) => [left, right])"""
 
@@ -129,3 +135,49 @@ def test_it_is_accessible_and_part_of_a_page_to_share(
     look(server.address, [visit("compare", "?run=0")])
     seen = look(page.as_uri(), [visit("compare", "", axe=False)], offline=True)
     assert "Mean step on the host, by cause" in seen["compare"]["text"]
+
+
+@needs_browser
+def test_typical_steps_are_aligned_on_one_scale(server: ViewServer) -> None:
+    """Both begin at the same place, what is moved in one moves in the other, and a click leads to its timeline."""
+    steps = [server.api(f"run/{run}/verdict") for run in (0, 1)]
+    longest = max(step["end"] - step["begin"] for step in steps)
+    shown = "[...document.querySelectorAll('.aligned canvas')].map((canvas) => canvas.dataset.seen)"
+    together = f"new Set({shown}).size === 1"
+    told = walk(
+        server.address,
+        ("show", "compare", "?run=0"),
+        ("until", READY),
+        ("until", together),
+        ("evaluate", shown),
+        ("texts", ".aligned h3"),
+        ("click", ".aligned button[aria-label='Zoom in']"),
+        ("until", f"{together} && {shown}[0].split(' ')[0] > 0"),
+        ("evaluate", shown),
+        ("click", ".aligned button:text-is('Reset')"),
+        ("until", f"{together} && {shown}[0].split(' ')[0] < 0"),
+        *BELOW,
+    )
+    (first, second) = told[3]
+    assert first == second
+    begin, end = map(int, first.split())
+    assert begin < 0 < longest < end < longest * 1.1
+    assert [title.split(":")[0] for title in told[4]] == ["Before", "After"]
+    for title, step in zip(told[4], steps, strict=True):
+        assert f"step {step['step']}" in title
+    begin, end = map(int, told[7][0].split())
+    assert end - begin < longest
+    # In the first row of the first track is the step.
+    box = told[-1]
+    clicked = walk(
+        server.address,
+        ("show", "compare", "?run=0"),
+        ("until", f"{READY} && {together}"),
+        *BELOW,
+        ("click_at", box["x"] + box["width"] / 2, box["y"] + 34 + 20 + 18 + 8),
+        ("wait", "section[aria-label=Span] dl"),
+        ("text", "section[aria-label=Span] h2"),
+        ("parameters",),
+    )
+    assert clicked[-2] == f"ProfilerStep#{steps[1]['step']}"
+    assert clicked[-1]["run"] == "1"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import pytest
 from browser_visits import Command, look, needs_browser, visit, walk
 from conftest import SHARED_TRACES
 from device_training import write
+from test_view import device_events
 from view_server import ViewServer
 
 PANEL = "aside.panel"
+#: What each of several timelines shows.
+SEEN = "[...document.querySelectorAll('.aligned canvas')].map((canvas) => canvas.dataset.seen)"
 DLRM = SHARED_TRACES / "param/dlrm_8ranks"
 
 
@@ -146,3 +150,46 @@ def test_panels_are_accessible_and_a_page_to_share_offers_none(
     )
     assert "rank 1" in told[1]
     assert told[2] == 0
+
+
+def test_ranks_are_put_on_one_clock(write_trace: Callable[..., Path], tmp_path: Path) -> None:
+    """A rank that began later is that much to the right; one that does not say when it began is left out."""
+    folder = tmp_path / "clocks"
+    folder.mkdir()
+    zeros = {"early": 1_700_000_000_000_000_000, "late": 1_700_000_000_005_000_000, "unknown": None}
+    for name, zero in zeros.items():
+        clock = {} if zero is None else {"baseTimeNanoseconds": zero}
+        write_trace(device_events(3), f"clocks/{name}.pt.trace.json", **clock)
+    with ViewServer(folder) as server:
+        ids = {run["worker"]: run["id"] for run in server.api("runs")["runs"]}
+        clocks = {clock["run"]: clock["offset"] for clock in server.api(f"clocks?run={ids['late']}")}
+    assert clocks == {ids["early"]: 0, ids["late"]: 5_000_000, ids["unknown"]: None}
+
+
+@needs_browser
+def test_all_ranks_are_shown_together_with_one_click(
+    job: Path, tmp_path: Path, hotspan_command: Command
+) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for path in job.iterdir():
+        timed = {"baseTimeNanoseconds": 1_700_000_000_000_000_000, **json.loads(path.read_text())}
+        (folder / path.name).write_text(json.dumps(timed))
+    page = tmp_path / "report.html"
+    assert hotspan_command("report", folder, "--html", page).returncode == 0
+    with ViewServer(folder) as server:
+        shown = [
+            walk(
+                address,
+                ("show", "ranks", "?run=0"),
+                ("click", "summary:text-is('All ranks on one clock')"),
+                ("until", "document.querySelectorAll('.aligned canvas[data-state=ready]').length === 2"),
+                ("texts", ".aligned h3"),
+                ("until", f"new Set({SEEN}).size === 1"),
+                ("evaluate", SEEN),
+            )
+            for address in (server.address, page.as_uri())
+        ]
+    for told in shown:
+        assert [title.split(" (")[0] for title in told[3]] == ["Rank 0", "Rank 1"]
+        assert len(told[5]) == 2

@@ -8,6 +8,7 @@ import { Missing } from "../widgets/missing";
 import { PairChoice } from "../widgets/pair_choice";
 import { StepDots } from "../widgets/step_dots";
 import { Table } from "../widgets/table";
+import { TypicalSteps } from "../widgets/typical_steps";
 import { Waterfall } from "../widgets/waterfall";
 import type { ViewProperties } from "./view";
 
@@ -50,6 +51,7 @@ export function Compare(props: ViewProperties) {
               <div class="verdict">{stepFirst(data.words).map((text, place) => <p key={text} class={place === 0 ? "sentence" : ""}>{text}</p>)}</div>
               <Waterfall data={data} names={{ before: pair.before.file, after: pair.after.file }} />
               <StepDots before={data.steps_before} after={data.steps_after} />
+              <TypicalSteps key={`${pair.before.id} ${pair.after.id}`} before={pair.before} after={pair.after} to={props.to} />
             </>
           )}
         </Answer>

@@ -4,6 +4,7 @@ import type { Page } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { StackedBars } from "../widgets/stacked_bars";
+import { RanksOnAClock } from "../widgets/ranks_on_a_clock";
 import { Table } from "../widgets/table";
 import type { ViewProperties } from "./view";
 
@@ -24,6 +25,7 @@ export function Ranks(props: ViewProperties) {
               </div>
             )}
             {page.sections.map((section) => <Table key={section.key} table={section.table} />)}
+            {page.sections.length > 0 && <RanksOnAClock key={props.run.id} run={props.run.id} to={props.to} />}
           </>
         );
       }}
