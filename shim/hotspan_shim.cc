@@ -11,12 +11,18 @@
 #include "memory.h"
 #include "names.h"
 #include "recorder.h"
+#include "script.h"
 #include "tensors.h"
 
 #include <ATen/record_function.h>
 #include <c10/core/ScalarType.h>
 
 #include <cstring>
+
+namespace torch::profiler::impl {
+// Declared in collection.h, which needs headers of Kineto's that torch does not ship. Null in a torch that has no such switch.
+__attribute__((weak)) bool get_fwd_bwd_enabled();
+} // namespace torch::profiler::impl
 
 namespace {
 
@@ -62,10 +68,13 @@ thread_local char last_error[256];
 __attribute__((noinline)) void write_extra(HotspanThread *thread, const at::RecordFunction &fn) noexcept {
   const uint64_t tensors = is_on(with_tensors) ? tensors_of(thread, fn) : 0;
   const uint64_t id = is_on(with_ids) ? fn.handle() : 0;
-  if ((id == 0 && tensors == 0) || !has_room(thread, sizeof(HotspanExtra) + sizeof(HotspanMemoryTotals))) return;
+  // A node of autograd runs where the engine is, not where it was made.
+  const bool in_script = is_on(with_modules) && fn.scope() != at::RecordScope::BACKWARD_FUNCTION;
+  const uint32_t modules = in_script ? modules_of(thread) : 0;
+  if ((id == 0 && tensors == 0 && modules == 0) || !has_room(thread, sizeof(HotspanExtra) + sizeof(HotspanMemoryTotals))) return;
   auto *totals = reinterpret_cast<HotspanMemoryTotals *>(thread->records) - 2;
   *totals = {0, 1, 0, 0};
-  *reinterpret_cast<HotspanExtra *>(totals + 1) = {id, 1, tensors, 0, 0, HOTSPAN_KIND_EXTRA, 0};
+  *reinterpret_cast<HotspanExtra *>(totals + 1) = {id, 1, tensors, modules, 0, HOTSPAN_KIND_EXTRA, 0};
   publish(thread->records, totals);
 }
 
@@ -209,7 +218,8 @@ int32_t hotspan_shim_begin(const HotspanSink *given_sink, uint64_t session, uint
     set(with_ranges, HOTSPAN_FLAG_RANGES);
     set(with_ids, HOTSPAN_FLAG_IDS);
     set(with_tensors, HOTSPAN_FLAG_TENSORS);
-    set(with_extra, HOTSPAN_FLAG_IDS | HOTSPAN_FLAG_TENSORS);
+    set(with_modules, HOTSPAN_FLAG_MODULES);
+    set(with_extra, HOTSPAN_FLAG_IDS | HOTSPAN_FLAG_TENSORS | HOTSPAN_FLAG_MODULES);
     set(with_prepared, HOTSPAN_FLAG_PREPARED);
     set(with_ticks, HOTSPAN_FLAG_TICKS);
     set(with_memory, HOTSPAN_FLAG_MEMORY);
@@ -258,6 +268,14 @@ void hotspan_shim_forked(void) {
   with_ranges.store(false, std::memory_order_relaxed);
   this_thread = nullptr;
   Listeners::forget_parent();
+}
+
+int32_t hotspan_shim_links(void) {
+  int32_t linked = 1;
+  guarded([&] {
+    if (torch::profiler::impl::get_fwd_bwd_enabled != nullptr) linked = torch::profiler::impl::get_fwd_bwd_enabled();
+  });
+  return linked;
 }
 
 const char *hotspan_shim_dtype(uint8_t dtype, uint64_t *length) {

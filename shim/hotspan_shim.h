@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a struct or a function of this file changes. */
-#define HOTSPAN_ABI 6
+#define HOTSPAN_ABI 7
 
 /* Values of `kind` beside those of at::RecordScope (0 to 9). */
 #define HOTSPAN_KIND_ASYNC 0x40 /* added to the scope of a range that ended as an asynchronous one */
@@ -59,7 +59,7 @@ typedef struct HotspanExtra {
   uint64_t id;      /* torch's number of the operator; 0: not asked for */
   uint64_t one;     /* as above */
   uint64_t tensors; /* which block of tensors of this thread and session, counted from 1; 0: none */
-  uint32_t unused;
+  uint32_t modules; /* which block of names likewise: the modules of TorchScript that it runs in; 0: none */
   uint8_t unused_too;
   uint8_t kind;
   uint16_t unused_also;
@@ -156,6 +156,7 @@ typedef struct HotspanSink {
 #define HOTSPAN_FLAG_PREPARED 32 /* let torch prepare the inputs that it prepares for profilers only; not beside torch's RPC */
 #define HOTSPAN_FLAG_IDS 16 /* torch's numbers of operators, which an execution trace has too */
 #define HOTSPAN_FLAG_TENSORS 64 /* which tensors the inputs are; none of their addresses is used again while it records */
+#define HOTSPAN_FLAG_MODULES 128 /* the modules of TorchScript that operators run in */
 #define HOTSPAN_FLAG_TICKS 4 /* the cheap counter of the processor; otherwise nanoseconds of CLOCK_MONOTONIC */
 
 enum {
@@ -188,6 +189,8 @@ int32_t hotspan_shim_end(void);
 void hotspan_shim_before_fork(void);
 /* To be called in a forked child: nothing is recorded there until the next begin. Takes no lock. */
 void hotspan_shim_forked(void);
+/* Whether a program wants forward operators linked with their backward: torch._C._profiler._set_fwd_bwd_enabled_val. */
+int32_t hotspan_shim_links(void);
 /* torch's name of a dtype, as it is printed in traces. */
 const char *hotspan_shim_dtype(uint8_t dtype, uint64_t *length);
 /* The last failure on this thread. */

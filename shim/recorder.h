@@ -35,7 +35,8 @@ std::atomic<bool> with_memory{false};
 std::atomic<bool> with_ranges{false};
 std::atomic<bool> with_ids{false};
 std::atomic<bool> with_tensors{false};
-std::atomic<bool> with_extra{false}; // one of the two
+std::atomic<bool> with_modules{false};
+std::atomic<bool> with_extra{false}; // one of the three
 std::atomic<bool> with_prepared{false};
 std::atomic<bool> with_ticks{false};
 

@@ -204,3 +204,19 @@ def test_whole_programs_have_them_too(tmp_path: Path) -> None:
     assert [line for line in said.splitlines() if line.startswith(("True", "False"))] == ["True True"] * 5
     names = Counter(event.name for event in hotspan.open(trace).function_events())
     assert [names[name] for name in ("first", "inside torch's", "second", "inside ours", "third")] == [1] * 5
+
+
+def test_the_switch_of_flows_to_the_backward_is_honoured() -> None:
+    def flows() -> int:
+        with profile(activities=CPU) as prof:
+            torch.ones(3, requires_grad=True).sum().backward()
+        return sum(event.flow_type == 1 for event in prof.events())
+
+    switch = torch._C._profiler._set_fwd_bwd_enabled_val
+    assert flows() > 0
+    switch(False)
+    try:
+        assert flows() == 0
+    finally:
+        switch(True)
+    assert flows() > 0

@@ -120,7 +120,7 @@ impl Drop for PyRecorder {
 #[pymethods]
 impl PyRecorder {
     /// Begins to record on all threads, with what is named: `shapes`, `memory`, `prepared_inputs`, `ids`, `tensors`,
-    /// `overload_names`.
+    /// `modules`, `overload_names`.
     #[staticmethod]
     #[pyo3(signature = (torch_root, what))]
     fn start(py: Python<'_>, torch_root: PathBuf, what: HashSet<String>) -> PyResult<Self> {
@@ -130,6 +130,7 @@ impl PyRecorder {
             prepared_inputs: what.contains("prepared_inputs"),
             ids: what.contains("ids"),
             tensors: what.contains("tensors"),
+            modules: what.contains("modules"),
             overload_names: what.contains("overload_names"),
             ranges: true,
             ..Options::default()

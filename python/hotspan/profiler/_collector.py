@@ -173,6 +173,7 @@ class NativeCollector:
             "prepared_inputs": request.shapes and not _rpc.is_running(),
             "ids": request.ids,
             "tensors": request.tensors,
+            "modules": request.modules,
             "overload_names": request.overload_names,
         }
         return {name for name, is_wanted in wanted.items() if is_wanted}

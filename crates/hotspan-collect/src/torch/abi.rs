@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::buffer::SlotShape;
 
 /// `HOTSPAN_ABI`.
-pub(crate) const ABI: u32 = 6;
+pub(crate) const ABI: u32 = 7;
 
 /// What a chunk must know about slots.
 pub(crate) const SLOT_SHAPE: SlotShape = SlotShape { size: 32, done_at: std::mem::offset_of!(Operator, end) };
@@ -86,7 +86,8 @@ pub(crate) struct Extra {
     one: u64,
     /// Which block of tensors; 0 for none.
     pub(crate) tensors: u64,
-    unused: u32,
+    /// Which block of names has the modules of TorchScript around it; 0 for none.
+    pub(crate) modules: u32,
     unused_too: u8,
     kind: u8,
     unused_also: u16,
@@ -250,6 +251,7 @@ pub(crate) const FLAG_RANGES: u32 = 8;
 pub(crate) const FLAG_IDS: u32 = 16;
 pub(crate) const FLAG_PREPARED: u32 = 32;
 pub(crate) const FLAG_TENSORS: u32 = 64;
+pub(crate) const FLAG_MODULES: u32 = 128;
 
 pub(crate) const OK: i32 = 0;
 pub(crate) const TORCH_PROFILER_ACTIVE: i32 = 1;
@@ -265,6 +267,7 @@ pub(crate) struct Functions {
     pub(crate) end: unsafe extern "C" fn() -> i32,
     pub(crate) before_fork: unsafe extern "C" fn(),
     pub(crate) forked: unsafe extern "C" fn(),
+    pub(crate) links: unsafe extern "C" fn() -> i32,
     pub(crate) dtype: unsafe extern "C" fn(dtype: u8, length: *mut u64) -> *const c_char,
     pub(crate) error: unsafe extern "C" fn() -> *const c_char,
 }
@@ -295,6 +298,7 @@ impl Functions {
             end: function!("hotspan_shim_end", unsafe extern "C" fn() -> i32),
             before_fork: function!("hotspan_shim_before_fork", unsafe extern "C" fn()),
             forked: function!("hotspan_shim_forked", unsafe extern "C" fn()),
+            links: function!("hotspan_shim_links", unsafe extern "C" fn() -> i32),
             dtype: function!("hotspan_shim_dtype", unsafe extern "C" fn(u8, *mut u64) -> *const c_char),
             error: function!("hotspan_shim_error", unsafe extern "C" fn() -> *const c_char),
         };
@@ -307,6 +311,12 @@ impl Functions {
         // SAFETY: the shim returns an array of its thread that it never fills to the last byte, so that it ends in a
         // zero; only calls on this thread write to it.
         unsafe { std::ffi::CStr::from_ptr((self.error)()) }.to_string_lossy().into_owned()
+    }
+
+    /// Whether the program wants forward operators linked with their backward.
+    pub(crate) fn wants_links(&self) -> bool {
+        // SAFETY: takes nothing, and may be called on any thread.
+        unsafe { (self.links)() != 0 }
     }
 
     /// torch's name of a dtype.

@@ -16,7 +16,7 @@ use crate::torch::{CollectError, TorchInstall};
 use crate::torch::{cache, trust};
 
 /// Everything that is compiled: the first file includes the others.
-const SOURCES: [(&str, &str); 9] = [
+const SOURCES: [(&str, &str); 10] = [
     ("hotspan_shim.cc", include_str!("../../../../shim/hotspan_shim.cc")),
     ("hotspan_shim.h", include_str!("../../../../shim/hotspan_shim.h")),
     ("baseline.h", include_str!("../../../../shim/baseline.h")),
@@ -25,6 +25,7 @@ const SOURCES: [(&str, &str); 9] = [
     ("memory.h", include_str!("../../../../shim/memory.h")),
     ("names.h", include_str!("../../../../shim/names.h")),
     ("recorder.h", include_str!("../../../../shim/recorder.h")),
+    ("script.h", include_str!("../../../../shim/script.h")),
     ("tensors.h", include_str!("../../../../shim/tensors.h")),
 ];
 /// Newer torch needs C++20, older ones compile with either, old compilers only know the second.

@@ -111,7 +111,10 @@ pub(crate) fn convert(recording: Recording) -> (TraceBuilder, TensorTable) {
         push_mark(&mut converter.builder, number, os_thread, time, &mark);
     }
     converter.calls(process, calls);
-    converter.flows.settle(&mut converter.builder, i64::MAX);
+    // torch asks at this moment too.
+    if recording.shim.wants_links() {
+        converter.flows.settle(&mut converter.builder, i64::MAX);
+    }
     converter.window(started, stopped);
     LAST_ID.fetch_max(converter.operators, Ordering::Relaxed);
     let Converter { mut builder, unfinished, host, tensors, .. } = converter;

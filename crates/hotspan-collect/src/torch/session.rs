@@ -32,6 +32,8 @@ pub struct Options {
     pub ids: bool,
     /// Which tensors the inputs are, where shapes are recorded; [`Recording::into_builder_and_tensors`] gives them.
     pub tensors: bool,
+    /// The modules of TorchScript that operators run in (`with_modules`).
+    pub modules: bool,
     /// Operators by their full name, `aten::add.Tensor` (`capture_overload_names`).
     pub overload_names: bool,
     /// How many bytes of records to hold at most; beyond, records are lost and counted. `None`: no limit.
@@ -106,6 +108,7 @@ impl Session {
             | flag(options.ids, abi::FLAG_IDS)
             | flag(options.prepared_inputs, abi::FLAG_PREPARED)
             | flag(options.tensors && options.shapes, abi::FLAG_TENSORS)
+            | flag(options.modules, abi::FLAG_MODULES)
             | flag(clock::counter_is_steady(), abi::FLAG_TICKS);
         let started = clock::now();
         if let Err(error) = begin(shim, number, flags) {

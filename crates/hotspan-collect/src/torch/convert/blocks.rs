@@ -39,6 +39,11 @@ impl Blocks {
         self.names.get((operator.name as usize).wrapping_sub(1)).copied().unwrap_or_default()
     }
 
+    /// The modules of TorchScript around an operator.
+    pub(super) fn modules(&self, extra: &abi::Extra) -> Option<StringId> {
+        self.names.get((extra.modules as usize).wrapping_sub(1)).map(|name| name.id)
+    }
+
     pub(super) fn inputs(&self, operator: &abi::Operator) -> Option<&InternedInputs> {
         self.inputs.get((operator.inputs as usize).wrapping_sub(1))
     }

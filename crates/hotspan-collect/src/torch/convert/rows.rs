@@ -1,7 +1,7 @@
 //! The rows that records become: operators, ranges, reports of memory, with the args that Kineto gives them.
 
 use hotspan_store::{
-    Arg, ArgOrigin, Args, EventRow, InstantRow, InstantScope, SpanRow, Timestamp, TrackId, keys,
+    Arg, ArgOrigin, Args, EventRow, InstantRow, InstantScope, SpanRow, StringId, Timestamp, TrackId, keys,
 };
 
 use super::Converter;
@@ -10,6 +10,15 @@ use super::flows::Link;
 use crate::host_spans::HostSpan;
 use crate::torch::abi;
 use crate::torch::session::AddedSpan;
+
+/// What few operators have.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Rare {
+    /// It ended on another thread, or by a future.
+    is_async: bool,
+    /// The modules of TorchScript that it ran in.
+    modules: Option<StringId>,
+}
 
 impl Converter {
     fn arg(&mut self, key: &str, value: Arg) {
@@ -60,7 +69,9 @@ impl Converter {
         let sequence = operator.sequence();
         let sequence = sequence.map(|sequence| [sequence, i64::from(operator.forward_thread)]);
         let scope = operator.kind & !abi::KIND_ASYNC;
-        let args = self.operator_args(sequence, inputs, scope, operator.kind & abi::KIND_ASYNC != 0);
+        let rare =
+            Rare { is_async: operator.kind & abi::KIND_ASYNC != 0, modules: blocks.modules(&self.extra) };
+        let args = self.operator_args(sequence, inputs, scope, rare);
         let is_range = scope == abi::KIND_USER_SCOPE;
         let category = if is_range { self.annotation } else { self.operator };
         let event = EventRow { time, name, category, track, args };
@@ -78,7 +89,7 @@ impl Converter {
         sequence: Option<[i64; 2]>,
         inputs: Option<&InternedInputs>,
         scope: u8,
-        is_async: bool,
+        rare: Rare,
     ) -> Args {
         let positional = inputs.and_then(|inputs| inputs.positional);
         let keywords = inputs.map_or(&[][..], |inputs| &inputs.keywords);
@@ -107,7 +118,7 @@ impl Converter {
         if has_scope {
             put(keys::SCOPE, Arg::Int(scope.into()));
         }
-        let plain = keywords.is_empty() && !is_async;
+        let plain = keywords.is_empty() && rare == Rare::default();
         let combination = usize::from(has_scope) * 4
             + usize::from(positional.is_some()) * 2
             + usize::from(sequence.is_some());
@@ -127,8 +138,11 @@ impl Converter {
         for (key, value) in keywords {
             self.arg(key, *value);
         }
-        if is_async {
+        if rare.is_async {
             self.arg(keys::ASYNC, Arg::Int(1));
+        }
+        if let Some(modules) = rare.modules {
+            self.arg(keys::MODULE_HIERARCHY, Arg::Text(modules));
         }
         let args = self.commit();
         if plain {
