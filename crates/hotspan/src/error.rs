@@ -61,6 +61,9 @@ pub enum CommandError {
         /// Why.
         source: io::Error,
     },
+    /// What must be a file was to go to standard output.
+    #[error("{0} cannot be written to standard output")]
+    NotToStdout(&'static str),
     /// A command that was run ended with this code, and has said itself what there is to say.
     #[error("the command ended with exit code {0}")]
     Ended(u8),
@@ -89,6 +92,9 @@ impl CommandError {
                 io::ErrorKind::StorageFull => "make room, or say where the recording may go with -o FILE",
                 _ => "say where the recording may go with -o FILE",
             }),
+            Self::NotToStdout(_) => Some(
+                "name a file: -o train.hotspan; `hotspan export train.hotspan --to chrome -o -` writes to standard output",
+            ),
             Self::NoTraces(_) => Some(TRACE_ENDINGS),
             _ => None,
         }
@@ -102,7 +108,7 @@ impl CommandError {
             // As shells have it.
             Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Self::Start { .. } => 126,
-            Self::Sort(_) | Self::Usage(_) | Self::Unwritable { .. } => 2,
+            Self::Sort(_) | Self::Usage(_) | Self::NotToStdout(_) | Self::Unwritable { .. } => 2,
             Self::Found(_) => 3,
             _ => 1,
         }

@@ -8,6 +8,7 @@
 
 mod cli;
 mod commands;
+mod destination;
 mod error;
 mod files;
 mod max_memory;

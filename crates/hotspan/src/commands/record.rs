@@ -19,6 +19,7 @@ use hotspan_collect::sampler::{ProcessNumber, Recording, SampleOptions, SamplerE
 use crate::commands::process::process_number;
 use crate::commands::record_memory::{self, MemoryArguments};
 use crate::commands::tree;
+use crate::destination;
 use crate::error::CommandError;
 use crate::progress::say;
 use output::{Format, format_of, output_path, refuse_early, write};
@@ -91,7 +92,7 @@ pub(crate) struct Arguments {
     /// What to write; by default what the name of the output ends in says, else a flame graph
     #[arg(short, long, value_enum, ignore_case = true)]
     format: Option<Format>,
-    /// The file to write; `-f tree` without it prints
+    /// The file to write, `-` for standard output; `-f tree` without it prints
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -136,7 +137,7 @@ fn sample_native(arguments: &Arguments, format: Format, output: Option<&Path>) -
     let Some((program, rest)) = arguments.command.split_first() else {
         return Err(CommandError::Usage("nothing to run after `--`".to_owned()));
     };
-    let beside = output.unwrap_or(Path::new("hotspan"));
+    let beside = output.filter(|path| !destination::is_stdout(path)).unwrap_or(Path::new("hotspan"));
     let mut command = Command::new(program);
     let limit = arguments.duration.0.filter(|_| !arguments.keep_running);
     let (trace, status) = super::run::sample_from_within(command.args(rest), arguments.rate, limit, beside)?;

@@ -11,6 +11,7 @@ use hotspan_collect::process_memory::{self, Options};
 use hotspan_formats::export::{chrome, hotspan, memory_plot, mprof};
 use hotspan_formats::{Exporter, save, uncompressed};
 
+use crate::destination;
 use crate::error::CommandError;
 use crate::files;
 use crate::present::{self, Outlet};
@@ -44,6 +45,7 @@ pub(crate) fn run(
     output: Option<&Path>,
     command: &[OsString],
 ) -> Result<(), CommandError> {
+    destination::refuse_stdout(output, "a recording of memory")?;
     let output = output.unwrap_or(Path::new(DEFAULT_OUTPUT));
     let Some((program, rest)) = command.split_first() else {
         return Err(CommandError::Usage("there is no command to run".to_owned()));

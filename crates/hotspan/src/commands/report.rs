@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     after: Option<PathBuf>,
     #[command(flatten)]
     format: ReportFormat,
-    /// Write the dashboard with its data into one HTML file
+    /// Write the dashboard with its data into one HTML file; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "markdown"])]
     html: Option<PathBuf>,
     /// Put the text of the program's Python files into the HTML file as well

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::CommandError;
-use crate::files;
+use crate::{destination, files};
 use hotspan_analyze::Model;
 
-/// Writes the page of some traces. It appears whole or not at all.
+/// Writes the page of some traces. A file appears whole or not at all.
 pub(crate) fn write(traces: &[(PathBuf, Model)], with_source: bool, html: &Path) -> Result<(), CommandError> {
     let page = hotspan_view::static_page(traces, with_source)
         .ok_or_else(|| CommandError::Usage("this hotspan was built without the web app".to_owned()))?;
-    Ok(hotspan_formats::write_file(html, page.as_ref())?)
+    destination::write(html, page.as_ref())
 }
 
 /// The page of one trace, for a frame in a notebook; `None` when the program was built without the web app.

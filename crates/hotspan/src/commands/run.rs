@@ -32,6 +32,7 @@ use hotspan_store::Trace;
 use serde_json::{Value, json};
 
 use crate::commands::report::{self, ReportFormat};
+use crate::destination;
 use crate::error::CommandError;
 use crate::files;
 use crate::present::Outlet;
@@ -145,6 +146,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         words: &arguments.command,
         python: arguments.python.as_deref(),
     };
+    // That is the program's.
+    destination::refuse_stdout(arguments.output.as_deref(), "a recording")?;
+    destination::refuse_stdout(arguments.flamegraph.as_deref(), "the flame graph of a run")?;
     let mut command = program.command()?;
     let rank = Rank::own();
     let own_file = |path: &PathBuf| rank.map_or_else(|| path.clone(), |rank| rank.file(path));

@@ -8,15 +8,15 @@ use hotspan_analyze::{ShowOptions, TreeOptions, call_tree};
 use hotspan_formats::export::collapsed::Collapsed;
 use hotspan_formats::export::flamegraph::Flamegraph;
 use hotspan_formats::export::speedscope::EVERY_SAMPLE;
-use hotspan_formats::{EXPORTERS, Exporter, save, uncompressed, write_file};
+use hotspan_formats::{EXPORTERS, Exporter, uncompressed};
 use hotspan_store::Losses;
 
 use super::Arguments;
 use super::relabel::Relabel;
 use crate::error::CommandError;
-use crate::files;
 use crate::present::{self, Outlet};
 use crate::progress::say;
+use crate::{destination, files};
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -45,7 +45,7 @@ pub(super) fn refuse_early(format: Format, output: Option<&Path>) -> Result<(), 
     if format == Format::Pstats && listed("prof").is_none() {
         return Err(CommandError::Usage("this hotspan cannot write pstats files of samples".to_owned()));
     }
-    output.map_or(Ok(()), files::check_place)
+    output.filter(|path| !destination::is_stdout(path)).map_or(Ok(()), files::check_place)
 }
 
 /// An exporter by its name.
@@ -68,7 +68,12 @@ pub(super) fn format_of(output: Option<&Path>) -> Format {
 
 pub(super) fn output_path(arguments: &Arguments, format: Format) -> Result<Option<PathBuf>, CommandError> {
     match (&arguments.output, format) {
-        (Some(output), _) => Ok(Some(output.clone())),
+        (Some(output), Format::Tree) if destination::is_stdout(output) => Ok(None),
+        (Some(output), _) => {
+            let must_be_a_file = format == Format::Hotspan;
+            destination::refuse_stdout(must_be_a_file.then_some(output), "a recording")?;
+            Ok(Some(output.clone()))
+        }
         (None, Format::Tree) => Ok(None),
         (None, _) => {
             let ending = match format {
@@ -149,8 +154,8 @@ pub(super) fn write(
         return Err(CommandError::Usage("this hotspan cannot write that format".to_owned()));
     };
     let Some(output) = output else { return Ok(()) };
-    save(model, exporter, output)?;
-    say(&format!("wrote {} ({samples} samples)", output.display()));
+    destination::save(model, exporter, output)?;
+    say(&format!("wrote {} ({samples} samples)", destination::name(output)));
     Ok(())
 }
 
@@ -197,7 +202,7 @@ fn write_tree(arguments: &Arguments, output: Option<&Path>, model: &Model) -> Re
     match output {
         Some(path) => {
             let text = present::tree(&report, false);
-            write_file(path, text.as_bytes())?;
+            destination::write(path, text.as_bytes())?;
             say(&format!("wrote {}", path.display()));
         }
         None => {

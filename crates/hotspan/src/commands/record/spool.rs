@@ -11,6 +11,7 @@ use hotspan_store::file::FileError;
 
 use super::Arguments;
 use super::output::{Format, tell, write};
+use crate::destination;
 use crate::error::CommandError;
 use crate::progress::say;
 
@@ -26,7 +27,7 @@ impl Spool {
     /// Has a recording written to a new file beside the output, or in the folder for temporary files without one.
     pub(super) fn beside(output: Option<&Path>, recording: &mut Recording) -> Result<Self, CommandError> {
         let is_file = |path: &&Path| fs::metadata(path).map_or(true, |metadata| metadata.is_file());
-        let base = match output.filter(is_file) {
+        let base = match output.filter(|path| !destination::is_stdout(path)).filter(is_file) {
             Some(output) => output.as_os_str().to_owned(),
             None => std::env::temp_dir().join(format!("hotspan-{}", std::process::id())).into_os_string(),
         };
