@@ -90,6 +90,10 @@ def test_names_of_other_releases_can_be_imported(name: str) -> None:
     assert getattr(hotspan.profiler, name) is not None
 
 
+def test_methods_of_other_releases_can_be_called(profiles: tuple[Any, Any]) -> None:
+    assert profiles[1].take_pending_cupti_export() is None
+
+
 def test_a_name_that_nobody_has_cannot_be_imported() -> None:
     with pytest.raises(ImportError):
         exec("from hotspan.profiler import nonsense")

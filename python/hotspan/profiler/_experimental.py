@@ -11,13 +11,17 @@ from torch._C._profiler import _ExperimentalConfig
 
 # Those that mean nothing to a collector other than Kineto.
 KINETO_ONLY = (
-    "profiler_metrics",
-    "profiler_measure_per_kernel",
     "performance_events",
     "disable_external_correlation",
     "custom_profiler_config",
     "adjust_timestamps",
 )
+# Those that torch itself has stopped to look at, with their names in the warning.
+DEPRECATED = {
+    "adjust_profiler_step": "adjust_profiler_step is",
+    "profiler_metrics": "profiler_metrics and profiler_measure_per_kernel are",
+    "profiler_measure_per_kernel": "profiler_metrics and profiler_measure_per_kernel are",
+}
 # A setting is a switch, a list or a text.
 _VALUES: tuple[Any, ...] = (True, ["cycles"], "text")
 

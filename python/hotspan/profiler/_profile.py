@@ -19,7 +19,7 @@ from torch.profiler import ExecutionTraceObserver, ProfilerAction, ProfilerActiv
 
 from hotspan._notices import warn_once
 from hotspan.profiler import _collector
-from hotspan.profiler._experimental import KINETO_ONLY, is_set, without
+from hotspan.profiler._experimental import DEPRECATED, KINETO_ONLY, is_set, without
 from hotspan.profiler._request import (
     Activity,
     Request,
@@ -221,6 +221,9 @@ class profile(Results, torch.profiler.profiler.profile):  # type: ignore[misc]  
         finally:
             _collector.release()
 
+    def take_pending_cupti_export(self) -> None:
+        """Return nothing: torch 2.14 asks another recorder of its own, which hotspan does not use."""
+
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pause or resume the recording of some activities."""
         if self._collector is not None:
@@ -376,7 +379,7 @@ def _distributed_info() -> dict[str, Any]:
 
 def _warn_about_ignored(config: Any) -> None:
     ignored = [f"experimental_config.{name}" for name in KINETO_ONLY if is_set(config, name)]
-    if is_set(config, "adjust_profiler_step"):
-        warnings.warn("adjust_profiler_step is deprecated and ignored", FutureWarning, stacklevel=3)
+    for names in {names for setting, names in DEPRECATED.items() if is_set(config, setting)}:
+        warnings.warn(f"{names} deprecated and ignored", FutureWarning, stacklevel=3)
     if ignored:
         warn_once(f"{', '.join(ignored)}: accepted for torch.profiler's sake, and ignored", stacklevel=4)
