@@ -62,11 +62,11 @@ def test_the_dashboard_goes_to_standard_output(trace: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("format", "begins"),
+    ("kind", "begins"),
     [("flamegraph", b"<"), ("collapsed", b""), ("speedscope", b"{"), ("chrome", b"{"), ("tree", b"")],
 )
-def test_samples_go_to_standard_output(format: str, begins: bytes, tmp_path: Path) -> None:
-    recorded = call(tmp_path, "record", "-f", format, "-o", "-", "--", sys.executable, "-c", BUSY)
+def test_samples_go_to_standard_output(kind: str, begins: bytes, tmp_path: Path) -> None:
+    recorded = call(tmp_path, "record", "-f", kind, "-o", "-", "--", sys.executable, "-c", BUSY)
     assert recorded.returncode == 0, recorded.stderr
     assert recorded.stdout.startswith(begins)
     assert b"<module>" in recorded.stdout.replace(b"&lt;", b"<").replace(b"&gt;", b">")
