@@ -97,6 +97,8 @@ class LineRecorder:
     """Records the lines of chosen functions."""
 
     def __init__(self, memory: bool) -> None: ...
+    @staticmethod
+    def wrap_trace(wraps: bool | None = None) -> bool: ...
     def add(
         self,
         codes: list[CodeType],

@@ -3,6 +3,7 @@
 //! That the interpreter calls the collector is asked for by [`watch`] where there is `sys.monitoring`, by
 //! [`trace_function`] before; [`reports`] shows what was recorded, [`from_rows`] takes what Python has measured itself.
 
+mod forward;
 pub(crate) mod from_rows;
 pub(crate) mod reports;
 mod trace_function;
@@ -80,6 +81,14 @@ impl PyLineRecorder {
         check().map_err(|error| CollectError::new_err(error.to_string()))?;
         let measure = if memory { Measure::Memory } else { Measure::Time };
         Ok(Self { collector: LineRecorder::new(measure), state: Mutex::default() })
+    }
+
+    /// Whether the trace function that a thread had before goes on while its lines are recorded, which CPython before 3.12 does
+    /// not do by itself. Sets it for all recorders, if told to, and returns what it was before.
+    #[staticmethod]
+    #[pyo3(signature = (wraps=None))]
+    fn wrap_trace(wraps: Option<bool>) -> bool {
+        forward::switch(wraps)
     }
 
     /// Watches a function: its code object, then others whose lines count as its own.

@@ -23,6 +23,9 @@ from hotspan.trace import Trace
 # With sys.monitoring only watched functions pay, so they need no wrapper that turns recording on.
 HAS_MONITORING = sys.version_info >= (3, 12)
 
+if os.environ.get("LINE_PROFILER_WRAP_TRACE", "").lower() in ("1", "on", "true", "yes"):
+    _core.LineRecorder.wrap_trace(True)
+
 
 def dump(core: _core.Trace, filename: str | os.PathLike[str]) -> None:
     """Write line_profiler's file; a name that ends in ``.hotspan`` gets hotspan's."""
@@ -42,9 +45,9 @@ class LineProfiler:
     """Hits and times of the lines of chosen functions.
 
     ``statements=False`` counts each physical line on its own, as line_profiler does; otherwise a statement written over
-    several lines counts once, on its first line, with all of its time. ``wrap_trace`` and ``set_frame_local_trace`` are
-    accepted and change nothing: an earlier trace function rests while lines are recorded on Python 3.10 and 3.11, and
-    goes on as before on newer ones.
+    several lines counts once, on its first line, with all of its time. With ``wrap_trace`` an earlier trace function
+    goes on while lines are recorded; without, it rests on Python 3.10 and 3.11, and goes on as before on newer ones.
+    ``set_frame_local_trace`` is accepted and changes nothing.
     """
 
     def __init__(
@@ -59,10 +62,20 @@ class LineProfiler:
         self._codes: dict[int, CodeType] = {}
         self.functions: list[Callable[..., Any]] = []
         self.statements = statements
-        self.wrap_trace = bool(wrap_trace)
+        if wrap_trace is not None:
+            self.wrap_trace = wrap_trace
         self.set_frame_local_trace = bool(set_frame_local_trace)
         for function in functions:
             self.add_callable(function)
+
+    @property
+    def wrap_trace(self) -> bool:
+        """Whether earlier trace functions go on; for all profilers alike."""
+        return _core.LineRecorder.wrap_trace()
+
+    @wrap_trace.setter
+    def wrap_trace(self, wraps: bool) -> None:
+        _core.LineRecorder.wrap_trace(bool(wraps))
 
     @property
     def recorder(self) -> _core.LineRecorder:

@@ -17,9 +17,15 @@ const RETURN: c_int = 3;
 thread_local! {
     /// How many enclosing calls have asked for tracing on this thread.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// Who else is told, where [`install`] was asked for that.
+    static FORWARD: Cell<Option<Forward>> = const { Cell::new(None) };
 }
 
 static MARKER: MethodDefinition = MethodDefinition::fast(c"hotspan_trace", on_python_trace);
+
+/// Tells another trace function too: of a frame, the event by its number, and its value or null. -1 with an exception set when
+/// that fails.
+pub type Forward = unsafe extern "C" fn(frame: *mut Object, event: c_int, value: *mut Object) -> c_int;
 
 /// A new Python function that stands for the trace function: `sys.gettrace` shows it, and given to `sys.settrace` or
 /// `threading.settrace` it replaces itself by the fast one. Null, with an exception set, when there is no memory.
@@ -58,14 +64,16 @@ pub unsafe fn end() -> bool {
     last
 }
 
-/// Sets the trace function of this thread.
+/// Sets the trace function of this thread; `forward` is told what it is told.
 ///
 /// # Safety
 /// The GIL is held; `marker` is what [`marker`] made.
-pub unsafe fn install(marker: *mut Object) {
+pub unsafe fn install(marker: *mut Object, forward: Option<Forward>) {
+    let _ = FORWARD.try_with(|slot| slot.set(forward));
     if let Some(python) = Interpreter::get() {
+        let function = if forward.is_some() { on_forwarded_event } else { on_event };
         // SAFETY: the GIL is held, and the function has the type that Python expects.
-        unsafe { (python.set_trace)(Some(on_event), marker) };
+        unsafe { (python.set_trace)(Some(function), marker) };
     }
 }
 
@@ -77,6 +85,23 @@ pub unsafe fn remove() {
     if let Some(python) = Interpreter::get() {
         // SAFETY: the GIL is held.
         unsafe { (python.set_trace)(None, std::ptr::null_mut()) };
+    }
+}
+
+/// A function of its own, so that whoever forwards nothing pays nothing.
+unsafe extern "C" fn on_forwarded_event(
+    marker: *mut Object,
+    frame: *mut Object,
+    event: c_int,
+    value: *mut Object,
+) -> c_int {
+    // SAFETY: all is passed on as Python gave it.
+    unsafe {
+        on_event(marker, frame, event, value);
+        match FORWARD.try_with(Cell::get) {
+            Ok(Some(forward)) => forward(frame, event, value),
+            _ => 0,
+        }
     }
 }
 
@@ -123,7 +148,7 @@ unsafe extern "C" fn on_python_trace(_: *mut Object, given: *const *mut Object, 
             if marker.is_null() {
                 return marker;
             }
-            install(marker);
+            install(marker, None);
             (python.dec_ref)(marker);
             let code = python.code_of(frame);
             let line = (python.frame_line)(frame).max(0) as u32;
