@@ -101,3 +101,13 @@ def test_text_that_modules_run_is_no_package(tmp_path: Path) -> None:
     packages = [row["package"] for row in found["Imports that cost most"]]
     assert "slow.py" in packages
     assert "<string>" not in packages
+
+
+def test_an_import_names_the_line_that_led_to_it(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import slower\n")
+    (tmp_path / "slower.py").write_text("for _ in range(300): sum(range(100_000))\n")
+    (tmp_path / "program.py").write_text("import sys\n\nimport slow\n")
+    found, _ = record(tmp_path, "program.py")
+    lines = {row["package"]: row["line"] for row in found["Imports that cost most"]}
+    assert lines["slow.py"] == "program.py:3"
+    assert lines["slower.py"] == "slow.py:1", "the nearest line of the program"

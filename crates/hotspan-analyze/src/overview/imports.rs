@@ -1,64 +1,119 @@
-//! Which packages the program spent its imports on.
+//! Which packages the program spent its imports on, and which of its lines led to them.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use hotspan_store::{Duration, FrameKind, StackId, Trace, TrackId};
 
+use crate::overview::folder::ProgramFolder;
+use crate::overview::hot::program_line;
 use crate::report::Table;
-use crate::report::schema::{Schema, share};
+use crate::report::schema::{Schema, share, unless_empty};
 use crate::wall_time::is_importing;
 
 /// Imports below this share of the wall time, in percent, are not worth a table.
 const LEAST: f64 = 3.0;
 const ROWS: usize = 6;
 
+/// The time of importing one package.
+#[derive(Debug, Default)]
+struct Package {
+    /// In its own modules.
+    own: Duration,
+    /// In these and in all that they import.
+    total: Duration,
+    /// The same by the line of the program that led to it.
+    by_line: HashMap<String, Duration>,
+}
+
+impl Package {
+    /// The line that most of the time belongs to; empty where no line of the program did.
+    fn line(&self) -> &str {
+        let most = self.by_line.iter().max_by(|left, right| (left.1, right.0).cmp(&(right.1, left.0)));
+        most.map_or("", |(line, _)| line)
+    }
+}
+
 /// Packages by the time of importing them: their own modules, and all that these import.
 pub(super) fn imports(trace: &Trace, main: Option<TrackId>, whole: Duration) -> Option<Table> {
-    let mut times: HashMap<String, (Duration, Duration)> = HashMap::new();
-    let mut by_stack: HashMap<StackId, Option<Vec<String>>> = HashMap::new();
+    let folder = ProgramFolder::of(trace);
+    let mut packages: HashMap<String, Package> = HashMap::new();
+    let mut by_stack: HashMap<StackId, Option<Vec<Import>>> = HashMap::new();
     let mut all = Duration::ZERO;
     for sample in trace.profile().samples.rows().filter(|row| Some(row.track) == main) {
-        let packages = by_stack.entry(sample.stack).or_insert_with(|| imported(trace, sample.stack));
-        let Some(packages) = packages else { continue };
+        let imports = by_stack.entry(sample.stack).or_insert_with(|| imported(trace, sample.stack));
+        let Some(imports) = imports else { continue };
         let weight = Duration(sample.weight.0.max(0));
         all += weight;
-        if let Some(innermost) = packages.first() {
-            times.entry_ref(innermost.as_str()).or_default().0 += weight;
+        if let Some(innermost) = imports.first() {
+            packages.entry_ref(innermost.package.as_str()).or_default().own += weight;
         }
-        for package in packages.iter().collect::<HashSet<_>>() {
-            times.entry_ref(package.as_str()).or_default().1 += weight;
+        for (place, import) in imports.iter().enumerate() {
+            // What is further out imported the package first.
+            if imports[place + 1..].iter().any(|outer| outer.package == import.package) {
+                continue;
+            }
+            let package = packages.entry_ref(import.package.as_str()).or_default();
+            package.total += weight;
+            if let Some(line) = line_of(trace, &folder, import.from) {
+                *package.by_line.entry(line).or_default() += weight;
+            }
         }
     }
     if all.0 as f64 * 100.0 < whole.0 as f64 * LEAST {
         return None;
     }
-    let mut rows: Vec<_> = times.into_iter().collect();
-    rows.sort_by(|(left, mine), (right, other)| (other.1, other.0, left).cmp(&(mine.1, mine.0, right)));
+    let mut rows: Vec<(String, Package)> = packages.into_iter().collect();
+    rows.sort_by(|(left, mine), (right, other)| {
+        (other.total, other.own, left).cmp(&(mine.total, mine.own, right))
+    });
     rows.truncate(ROWS);
-    let table = Schema::<(String, (Duration, Duration))>::new("imports", "Imports that cost most")
-        .duration("total", "Total", |row| row.1.1)
+    let table = Schema::<(String, Package)>::new("imports", "Imports that cost most")
+        .duration("total", "Total", |row| row.1.total)
         .help("Time of the main thread in the package's modules and in all that these import.")
-        .percent("share", "Share", move |row| share(row.1.1, whole))
+        .percent("share", "Share", move |row| share(row.1.total, whole))
         .help("The same as a share of the wall time.")
-        .duration("own", "Self", |row| row.1.0)
+        .duration("own", "Self", |row| row.1.own)
         .help("Time of the main thread in the package's own modules.")
         .text("package", "Package", |row| &row.0)
         .help("The package, as import calls it.")
+        .text("line", "Imported in", |row| unless_empty(row.1.line()))
+        .help(
+            "The line of the program that led to most of this time, by its own import or by what it imports.",
+        )
+        .if_any()
         .table(&rows);
     Some(table)
 }
 
-/// The packages whose modules are being imported, innermost first; `None` when none is.
-pub(super) fn imported(trace: &Trace, stack: StackId) -> Option<Vec<String>> {
+/// The innermost line of the program in a stack, as tables show it.
+fn line_of(trace: &Trace, folder: &ProgramFolder, stack: StackId) -> Option<String> {
+    let row = trace.profile().frames.row(program_line(trace, stack)?);
+    Some(format!("{}:{}", folder.shorten(trace.str(row.file)), row.line))
+}
+
+/// A module that is being imported.
+#[derive(Debug)]
+pub(super) struct Import {
+    pub(super) package: String,
+    /// The stack that it is imported from.
+    from: StackId,
+}
+
+/// The modules that are being imported by their packages, innermost first; `None` when none is.
+pub(super) fn imported(trace: &Trace, stack: StackId) -> Option<Vec<Import>> {
     if !is_importing(trace, stack) {
         return None;
     }
     let profile = trace.profile();
-    let frames: Vec<_> = profile.stacks.frames(stack).map(|frame| profile.frames.row(frame)).collect();
-    let is_python = |row: &&hotspan_store::FrameRow| row.kind == FrameKind::Python;
-    let outermost = frames.iter().rposition(|row| trace.str(row.name) == "_find_and_load")?;
-    let modules = frames[..outermost].iter().filter(is_python);
-    let modules = modules.filter(|row| trace.str(row.name) == "<module>").map(|row| trace.str(row.file));
-    Some(modules.filter_map(package_of_module).collect())
+    let stacks = std::iter::successors(Some(stack), |&inner| profile.stacks.parent(inner));
+    let rows: Vec<_> = stacks.map(|stack| (stack, profile.frames.row(profile.stacks.frame(stack)))).collect();
+    let outermost = rows.iter().rposition(|(_, row)| trace.str(row.name) == "_find_and_load")?;
+    let modules = rows[..outermost].iter().filter(|(_, row)| row.kind == FrameKind::Python);
+    let modules = modules.filter(|(_, row)| trace.str(row.name) == "<module>");
+    let import = |(stack, row): &(StackId, hotspan_store::FrameRow)| {
+        let package = package_of_module(trace.str(row.file))?;
+        Some(Import { package, from: profile.stacks.parent(*stack).unwrap_or(StackId::NONE) })
+    };
+    Some(modules.filter_map(import).collect())
 }
 
 /// The package of a source file: what people write after `import`. Text that modules make and run is of no package.

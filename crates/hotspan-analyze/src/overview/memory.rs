@@ -101,8 +101,8 @@ fn growth(trace: &Trace, process: &ProcessSeries, peak: Timestamp) -> Vec<(Strin
 
 /// Which package is imported, or which line of the program runs.
 fn doing_what(trace: &Trace, sample: &SampleRow) -> Option<String> {
-    if let Some(packages) = imported(trace, sample.stack) {
-        return packages.last().map(|package| format!("import {package}"));
+    if let Some(imports) = imported(trace, sample.stack) {
+        return imports.last().map(|import| format!("import {}", import.package));
     }
     let row = trace.profile().frames.row(program_line(trace, sample.stack)?);
     let file = trace.str(row.file);
