@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import hotspan
-from advice_programs import Step, record
+from advice_programs import Step, record, threads
 from conftest import complete
 from hotspan.diff import compare
 from hotspan.profiler import profile
@@ -20,6 +20,13 @@ from hotspan.trace import Trace
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 STEP = 1000
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Two threads wait for each other, on a busy machine a thousand times as long as they compute."""
+    with threads(1):
+        yield
 
 
 def products(count: int) -> Step:
