@@ -1,4 +1,8 @@
-"""The gain that advice promises: whoever takes it computes less. Rules for devices have sample traces only."""
+"""The gain that advice promises: whoever takes it computes less.
+
+Here are the rules whose gain is work of a step. `ELSEWHERE` says which tests measure the others, and `NOT_MEASURED`
+why some are not.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import pytest
 import torch
 
 from advice_programs import (
+    PAIRS,
     Step,
     adding,
     attention,
@@ -25,7 +30,10 @@ from advice_programs import (
     record,
     threads,
     transforming,
+    undisturbed,
 )
+from advice_traces import DEVICE_PAIRS
+from test_advice import documented_rules
 
 
 def adding_at_once() -> torch.Tensor:
@@ -63,6 +71,35 @@ FEWER: dict[str, tuple[Callable[[], Step], Callable[[], Step], tuple[str, ...]]]
     ),
 }
 
+#: The tests that measure what is no work of a step.
+ELSEWHERE = {
+    "data-loading-bound": "test_advice_measured.py: the middle wait for a batch",
+    "one-thread": "test_advice_measured.py: processor time of the main thread",
+    "thread-oversubscription": "test_advice_measured.py: processor time of ranks and of one process",
+    "memory-growth": "test_advice_measured.py: pages that a process grows by",
+    "garbage-collection": "test_advice_measured.py: processor time of a collection; test_advice_runs.py",
+    "workers-restarted": "test_advice_measured.py: the middle epoch; test_advice_runs.py: processes",
+    "uneven-ranks": "test_advice_ranks.py: waits, and the quickest step",
+}
+
+#: What a machine without a device cannot show: these rules have made-up traces (advice_traces.py).
+_COPIES = "the time of copies to a device and of waits for it"
+_LAUNCHES = "the time in which a device waits for launches"
+NOT_MEASURED = {
+    "warm-up-in-window": "the program stays as fast as it was; the numbers about it are better",
+    "filled-on-cpu": _COPIES,
+    "device-sync": _COPIES,
+    "pageable-copies": _COPIES,
+    "exposed-copies": _COPIES,
+    "exposed-communication": "the time of NCCL's kernels beside those that compute",
+    "allocator-calls": "cudaMalloc and cudaFree, which wait for the device",
+    "low-device-use": _LAUNCHES,
+    "host-bound-launches": _LAUNCHES,
+    "tiny-kernels": _LAUNCHES,
+    "tf32-unused": "the speed of tensor cores",
+    "mixed-precision-unused": "the speed of tensor cores",
+}
+
 
 def processor_times(steps: list[Step]) -> list[float]:
     """The least processor time of each step: other programs add to it, and nothing takes away."""
@@ -90,3 +127,21 @@ def test_a_step_calls_fewer_operators_with_the_advice(rule: str) -> None:
         called = [event.name for event in record(make()).events()]
         counts.append(sum(any(name in call for name in names) for call in called))
     assert counts[1] < counts[0]
+
+
+@pytest.mark.parametrize("rule", [*FASTER, *FEWER])
+def test_the_finding_claims_a_gain(rule: str) -> None:
+    """What is measured above has the sign that the rule says it has."""
+    with threads(1):
+        trace, is_quiet = undisturbed(PAIRS[rule].wrong)
+    found = trace.advise(only=[rule])
+    if not list(found) and not is_quiet:
+        pytest.skip("other programs took the processor during every recording")
+    (finding,) = found
+    assert finding.gain is not None
+    assert finding.gain.time_ns > 0
+
+
+def test_every_rule_is_measured_or_says_why_not() -> None:
+    assert sorted([*FASTER, *FEWER, *ELSEWHERE, *NOT_MEASURED]) == sorted(documented_rules())
+    assert NOT_MEASURED.keys() - DEVICE_PAIRS.keys() == {"warm-up-in-window"}

@@ -15,7 +15,8 @@ pub(super) const RULE: Rule = Rule {
     costs: "Threads of one operator wait for each other at its end: when one has to wait for a core, all do. Times become erratic.",
     fix: "`torch.set_num_threads(cores)`; with several ranks the cores divided by their number (`OMP_NUM_THREADS`).",
     measured: "Operators long enough to be divided (those of `one-thread`): intra-op threads times the ranks on this machine, beside the cores that the process \
-        may use; reported from 1.5 times on, when they make 10 % of the time. The gain is a quarter of their time.",
+        may use; reported from 1.5 times on, when they make 10 % of the time. The gain is a quarter of their time where several ranks compete, whose \
+        threads spin while they wait for each other; a twentieth in one process, whose threads sleep where they are more than the cores.",
     needs: &[Need::Operators, Need::Threads],
     check,
 };
@@ -36,6 +37,11 @@ fn check(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let row = |what: String, time: Duration| Evidence { what, count: 1, time, bytes: None, at: None, span: None, gap: None, source: None };
+    let (gained, how) = if ranks > 1 {
+        (0.25, "a quarter of the time in long operators")
+    } else {
+        (0.05, "a twentieth of the time in long operators")
+    };
     Some(Finding {
         message: format!(
             "{}operators are divided among {} threads, on {} cores",
@@ -48,7 +54,7 @@ fn check(context: &Context<'_>) -> Option<Finding> {
             row("long operators, all threads together".to_owned(), sum),
             row("long operators, each moment once".to_owned(), union),
         ],
-        gain: context.gain(part(union, 0.25), "a quarter of the time in long operators"),
+        gain: context.gain(part(union, gained), how),
         confidence: Confidence::Medium,
     })
 }
