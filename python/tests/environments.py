@@ -1,8 +1,8 @@
 """Environments with other people's libraries, one per purpose and Python, made once and kept in the user's cache.
 
 A folder beside this file says what is in them by its ``requirements.txt``: ``real`` has the libraries of the real
-programs, ``peers`` what the test suites of other profilers need. ``python environments.py`` makes those that are
-missing; the tests look for them and skip what is not there.
+programs, ``peers`` what the test suites of other profilers need, ``ray_jobs`` a Ray that takes jobs.
+``python environments.py`` makes those that are missing; the tests look for them and skip what is not there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 #: The Pythons that each kind of environment is made for.
-VERSIONS = {"real": ("3.11", "3.14"), "peers": ("3.11",)}
+VERSIONS = {"real": ("3.11", "3.14"), "peers": ("3.11",), "ray_jobs": ("3.11",)}
 #: Where all of them are kept.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hotspan"
 # A Python from the head of a branch calls itself "3.14.2+", which several libraries refuse to read.
