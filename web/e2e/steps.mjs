@@ -10,6 +10,8 @@ const { steps, width, height, offline } = JSON.parse(readFileSync(0, "utf8"));
 const { page, context, complaints } = await open(address, { width, height });
 if (offline) await context.setOffline(true);
 
+const PATIENCE = 30_000;
+
 /** When the timeline has drawn what it was asked for. */
 const drawn = () => page.waitForSelector("canvas[data-state=ready]");
 
@@ -77,7 +79,13 @@ const verbs = {
   drawn,
   wait: (selector) => page.waitForSelector(selector).then(() => null),
   /** Until an expression of the page holds. */
-  until: (expression) => page.waitForFunction(expression).then(() => null),
+  until: async (expression) => {
+    // The page itself may evaluate no text, so that each look is one of the test.
+    for (const end = Date.now() + PATIENCE; !(await page.evaluate(expression)); await page.waitForTimeout(50)) {
+      if (Date.now() > end) throw new Error("it never came to that");
+    }
+    return null;
+  },
   box: (selector) => page.locator(selector).first().boundingBox(),
   text: (selector) => page.innerText(selector),
   texts: (selector) => page.locator(selector).allInnerTexts(),
