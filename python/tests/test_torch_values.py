@@ -154,17 +154,6 @@ def test_flows_are_those_of_the_exported_trace(tmp_path: Path) -> None:
     assert {(event.flow_id, "s" if event.flow_start else "f") for event in events} == flows
 
 
-def test_an_export_ends_as_torchs_does(tmp_path: Path) -> None:
-    def last(kind: Any) -> list[tuple[str, str]]:
-        with kind(activities=CPU, profile_memory=True) as prof:
-            torch.ones(3, requires_grad=True).sum().backward()
-        prof.export_chrome_trace(str(tmp_path / "trace.json"))
-        events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-        return [(event["name"], event["ph"]) for event in events[-4:]]
-
-    assert last(profile) == last(torch.profiler.profile)
-
-
 def test_times_and_results_fit_the_exported_trace(tmp_path: Path) -> None:
     with profile(activities=CPU) as prof:
         torch.ones(3)

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use hotspan_analyze::Model;
 use hotspan_store::{
-    Arg, ArgOrigin, Args, EventRow, FlowPhase, Ident, InstantScope, Process, StringId, Trace, TrackId, keys,
+    Arg, ArgOrigin, Args, EventRow, FlowPhase, Ident, InstantScope, StringId, Trace, TrackId, keys,
 };
 use serde_json::Value;
 
@@ -29,26 +29,20 @@ impl Exporter for Chrome {
 
     fn write(&self, model: &Model, output: &mut dyn Write) -> io::Result<()> {
         let trace: &Trace = model;
-        let owners = trace.tracks().iter().map(|track| trace.process(track.process));
         let mut writer = EventWriter {
             trace,
-            is_about_recording: owners.map(|owner| is_about_recording(trace, owner)).collect(),
             output,
             line: Vec::with_capacity(1 << 16),
             first: true,
             scope: trace.strings().find(keys::SCOPE),
         };
         writer.header()?;
-        writer.describe_processes(false)?;
-        writer.describe_threads()?;
-        writer.spans(false)?;
+        writer.describe_tracks()?;
+        writer.spans()?;
         writer.samples()?;
-        writer.instants(false)?;
+        writer.instants()?;
         writer.counters()?;
         writer.flows()?;
-        writer.spans(true)?;
-        writer.describe_processes(true)?;
-        writer.instants(true)?;
         for event in trace.verbatim() {
             writer.begin();
             writer.line.extend_from_slice(event.as_bytes());
@@ -59,23 +53,12 @@ impl Exporter for Chrome {
     }
 }
 
-/// Whether a process is one that Kineto makes up for what it says of the recording itself. It writes that last, and readers
-/// look for it there.
-fn is_about_recording(trace: &Trace, process: &Process) -> bool {
-    match process.ident {
-        Ident::Text(name) => matches!(trace.str(name), "Spans" | "Traces" | ""),
-        Ident::Int(_) => false,
-    }
-}
-
 /// Events are written to a line buffer that is handed on when it is large enough.
 struct EventWriter<'a> {
     trace: &'a Trace,
     output: &'a mut dyn Write,
     line: Vec<u8>,
     first: bool,
-    /// By track.
-    is_about_recording: Vec<bool>,
     /// An arg of our own, which Kineto does not have and readers find by other means.
     scope: Option<StringId>,
 }
@@ -98,13 +81,10 @@ impl EventWriter<'_> {
         self.flush()
     }
 
-    /// Names and sort orders of processes, as metadata events: of those of the program, or those about the recording.
-    fn describe_processes(&mut self, about_recording: bool) -> io::Result<()> {
+    /// Names and sort orders of processes and threads, as metadata events.
+    fn describe_tracks(&mut self) -> io::Result<()> {
         let trace = self.trace;
         for process in trace.processes() {
-            if is_about_recording(trace, process) != about_recording {
-                continue;
-            }
             let thread = Ident::Int(0);
             if let Some(name) = process.name {
                 self.describe("process_name", process.ident, thread, "name", Described::Text(name))?;
@@ -122,12 +102,6 @@ impl EventWriter<'_> {
                 )?;
             }
         }
-        Ok(())
-    }
-
-    /// Names and sort orders of threads, likewise.
-    fn describe_threads(&mut self) -> io::Result<()> {
-        let trace = self.trace;
         for track in trace.tracks() {
             let process = trace.process(track.process).ident;
             if let Some(name) = track.name {
@@ -171,14 +145,10 @@ impl EventWriter<'_> {
         self.end_line()
     }
 
-    fn spans(&mut self, about_recording: bool) -> io::Result<()> {
+    fn spans(&mut self) -> io::Result<()> {
         let spans = self.trace.spans();
         for span in spans.ids() {
-            let event = spans.event(span.index());
-            if self.is_about_recording[event.track.index()] != about_recording {
-                continue;
-            }
-            self.event(b"X", event);
+            self.event(b"X", spans.event(span.index()));
             self.line.extend_from_slice(b", \"dur\": ");
             write_micros(&mut self.line, spans.duration(span).0);
             self.args(spans.args(span))?;
@@ -203,13 +173,10 @@ impl EventWriter<'_> {
         Ok(())
     }
 
-    fn instants(&mut self, about_recording: bool) -> io::Result<()> {
+    fn instants(&mut self) -> io::Result<()> {
         let instants = self.trace.instants();
         for index in 0..instants.len() {
             let row = instants.row(index);
-            if self.is_about_recording[row.event.track.index()] != about_recording {
-                continue;
-            }
             self.event(b"i", row.event);
             self.line.extend_from_slice(match row.scope {
                 InstantScope::Unspecified => b"".as_slice(),
