@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,16 +81,34 @@ asyncio.run(main())
 """
 
 
-def test_short_waits_are_as_long_among_the_parts_as_among_the_waits(tmp_path: Path) -> None:
-    """Also where the program queues for a processor, which is no wait."""
-    (tmp_path / "server.py").write_text(_SERVER)
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+@contextmanager
+def busy_processors(programs: int) -> Iterator[None]:
+    """Other programs that run on each processor."""
+    command = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(command) for _ in range(programs * (os.cpu_count() or 1))]
     try:
-        seen = hotspan(tmp_path, "run", "server.py")
+        yield
     finally:
         for process in busy:
             process.kill()
             process.wait()
+
+
+def test_a_program_that_queues_for_a_processor_is_told(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("print(sum(range(30_000_000)))")
+    with busy_processors(3):
+        seen = hotspan(tmp_path, "run", "program.py")
+    assert seen.returncode == 0, seen.stderr
+    assert "was ready to run but waited for a processor for" in " ".join(seen.stderr.split())
+    facts = {row["fact"]: row["value"] for row in report(tmp_path, "program.hotspan")["report"]["Program"]}
+    assert "waited for a processor" in facts["Processors"]
+
+
+def test_short_waits_are_as_long_among_the_parts_as_among_the_waits(tmp_path: Path) -> None:
+    """Also where the program queues for a processor, which is no wait."""
+    (tmp_path / "server.py").write_text(_SERVER)
+    with busy_processors(1):
+        seen = hotspan(tmp_path, "run", "server.py")
     assert seen.returncode == 0, seen.stderr
     found = report(tmp_path, "server.hotspan")
     parts = {row["activity"]: row["time"] for row in found["report"]["Where the time went"]}

@@ -13,6 +13,7 @@ use hotspan_store::{Duration, Timestamp};
 
 use crate::model::Model;
 use crate::model::steps::median;
+use crate::wall_time::Queued;
 
 pub use measure::By;
 pub use noise::Verdict;
@@ -20,6 +21,9 @@ pub use waterfall::{CauseChange, StepDot, Waterfall, waterfall};
 
 use measure::Measured;
 use noise::Times;
+
+/// No program that made progress ran for less of its time.
+const LEAST_RAN: f64 = 0.01;
 
 /// One side of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -93,7 +97,7 @@ pub fn diff_sides(before: &[&Model], after: &[&Model], by: By) -> Diff {
     let judged_keys: Vec<&String> = keys.iter().copied().filter(|key| times(key).is_some()).collect();
     let judged_times: Vec<Times<'_>> = judged_keys.iter().filter_map(|key| times(key)).collect();
     let step = Times { before: &before.total.times, after: &after.total.times };
-    let judged = noise::judge(&judged_times, step);
+    let judged = noise::judge(&judged_times, step, after.queued - before.queued);
 
     let verdicts: HashMap<&String, Verdict> = judged_keys.into_iter().zip(judged.verdicts).collect();
     let verdict = |key: &String| match verdicts.get(key) {
@@ -159,6 +163,8 @@ struct SideTimes {
     total: Row,
     measure: &'static str,
     is_sampled: bool,
+    /// The factor by which queueing for a processor made it slower, as a logarithm; of several recordings the mean.
+    queued: f64,
 }
 
 impl SideTimes {
@@ -168,6 +174,8 @@ impl SideTimes {
             total: Row { times: Vec::new(), calls: 0 },
             measure: "",
             is_sampled: false,
+            queued: models.iter().map(|model| slower_by_queueing(model)).sum::<f64>()
+                / models.len().max(1) as f64,
         };
         let ranges: Vec<Vec<Range>> = models.iter().map(|model| ranges(model, has_steps)).collect();
         for (place, (model, of_model)) in models.iter().zip(&ranges).enumerate() {
@@ -193,6 +201,12 @@ impl SideTimes {
             row.calls = row.calls.saturating_add(fact.calls);
         }
     }
+}
+
+/// The factor by which a program took longer because it queued for a processor, as a logarithm; 0 where that is unknown.
+fn slower_by_queueing(model: &Model) -> f64 {
+    let ran = Queued::of(model).map_or(1.0, |queued| 1.0 - queued.share());
+    -ran.max(LEAST_RAN).ln()
 }
 
 type Range = (Timestamp, Timestamp);

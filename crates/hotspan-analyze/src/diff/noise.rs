@@ -11,6 +11,10 @@
 //! - *The other rows.* What they still differ by, robustly, is a floor below which no difference counts. In their sum, the step, it
 //!   cancels out in part.
 //!
+//! On a busy machine equal runs have medians that are far apart. So half of a difference, at least, has to remain in *the quick
+//! steps*, those that other programs held up least, and when the time is taken out that the program *queued for a processor*, where a
+//! recording knows that.
+//!
 //! With several recordings of a side their own differences say most. Over all rows, Holm's method keeps the chance of a single false
 //! claim at [`FALSE_CLAIMS`].
 
@@ -57,6 +61,8 @@ const LEAST_OF_STEP: f64 = 0.005;
 /// Rows that take less of the step than this say nothing about the machine.
 const SMALLEST: f64 = 0.001;
 const STRETCHES: usize = 6;
+/// One step in so many is quick.
+const QUICK: usize = 10;
 /// How many observations the floor is worth beside those of a row.
 const PRIOR: f64 = 4.0;
 /// Rows move together: more than this many do not know more.
@@ -69,10 +75,11 @@ pub(super) struct Times<'a> {
     pub(super) after: &'a [Vec<i64>],
 }
 
-/// A row in one recording, as logarithms: its level, and that of each stretch.
+/// A row in one recording, as logarithms: its level, that of its quick steps, and that of each stretch.
 #[derive(Clone, Debug)]
 struct Level {
     value: f64,
+    quick: f64,
     stretches: Vec<f64>,
 }
 
@@ -108,6 +115,14 @@ impl Row {
 
     fn difference(&self) -> f64 {
         mean(&self.after) - mean(&self.before)
+    }
+
+    /// Whether half of the difference that is not the machine's remains in quick steps, and without the time in queues.
+    fn is_the_programs_own(&self, machine: f64, queued: f64) -> bool {
+        let quick = |levels: &[Level]| average(levels.iter().map(|level| level.quick));
+        let all = self.difference() - machine;
+        let remains = |part: f64| part * all.signum() >= all.abs() / 2.0;
+        remains(quick(&self.after) - quick(&self.before) - machine) && remains(all - queued)
     }
 
     /// The time of the slower side.
@@ -149,24 +164,37 @@ fn level(times: &[i64]) -> Option<Level> {
     let count = STRETCHES.min(times.len()).max(1);
     // What does not occur in most steps has no median: then averages.
     let is_rare = median_time(times) <= 0.0;
-    let average =
-        |times: &[i64]| times.iter().map(|&time| time as f64).sum::<f64>() / times.len().max(1) as f64;
-    let time_of = |times: &[i64]| if is_rare { average(times) } else { median_time(times) };
+    let mean_time = |times: &[i64]| average(times.iter().map(|&time| time as f64));
+    let time_of = |times: &[i64]| if is_rare { mean_time(times) } else { median_time(times) };
     let value = time_of(times);
     if value <= 0.0 {
         return None;
     }
     let bounds = |place: usize| place * times.len() / count;
     let stretches = (0..count).map(|place| time_of(&times[bounds(place)..bounds(place + 1)]).max(1.0).ln());
-    Some(Level { value: value.ln(), stretches: stretches.collect() })
+    let quick = if is_rare { value } else { quick_time(times).max(1.0) };
+    Some(Level { value: value.ln(), quick: quick.ln(), stretches: stretches.collect() })
+}
+
+/// The time that one step in [`QUICK`] does not exceed.
+fn quick_time(times: &[i64]) -> f64 {
+    let mut sorted = times.to_vec();
+    let place = sorted.len() / QUICK;
+    if place >= sorted.len() { 0.0 } else { *sorted.select_nth_unstable(place).1 as f64 }
+}
+
+fn average(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1);
+    values.sum::<f64>() / count as f64
 }
 
 fn mean(levels: &[Level]) -> f64 {
-    levels.iter().map(|level| level.value).sum::<f64>() / levels.len().max(1) as f64
+    average(levels.iter().map(|level| level.value))
 }
 
-/// Judges all rows of a comparison at once; `step` is the time that they are a part of.
-pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>) -> Judged {
+/// Judges all rows of a comparison at once; `step` is the time that they are a part of. `queued` is the factor by which queueing for a
+/// processor made the second side slower than the first, as a logarithm.
+pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>, queued: f64) -> Judged {
     let fewest = step.before.iter().chain(step.after).map(Vec::len).min().unwrap_or(0);
     let several = step.before.len().min(step.after.len()) >= 2;
     let Some(step) = Row::of(step).filter(|_| fewest >= 3 || several) else {
@@ -186,7 +214,8 @@ pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>) -> Judged {
         let Some(row) = row else { continue };
         let beyond = row.difference() - noise.common;
         let time = (mean(&row.after).exp() - (mean(&row.before) + noise.common).exp()).abs();
-        if beyond.abs() >= LEAST_OF_ROW && time >= whole * LEAST_OF_STEP {
+        let is_worth_a_word = beyond.abs() >= LEAST_OF_ROW && time >= whole * LEAST_OF_STEP;
+        if is_worth_a_word && row.is_the_programs_own(noise.common, queued) {
             chances.push((noise.chance(row, beyond, noise.others), place));
         }
     }
@@ -201,13 +230,12 @@ pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>) -> Judged {
         verdicts[place] = Verdict::Change;
     }
     // The machine is part of the step: only several recordings of each side tell how much.
-    let (chance, beyond) = if several {
-        (chance_of_step(&step), step.difference())
-    } else {
-        let beyond = step.difference() - noise.common;
-        (noise.chance(&step, beyond, noise.of_step), beyond)
-    };
-    let is_change = beyond.abs() >= LEAST_OF_ROW && chance <= FALSE_CLAIMS_OF_STEP;
+    let machine = if several { 0.0 } else { noise.common };
+    let beyond = step.difference() - machine;
+    let chance = if several { chance_of_step(&step) } else { noise.chance(&step, beyond, noise.of_step) };
+    let is_change = beyond.abs() >= LEAST_OF_ROW
+        && chance <= FALSE_CLAIMS_OF_STEP
+        && step.is_the_programs_own(machine, queued);
     let total = if is_change { Verdict::Change } else { Verdict::Noise };
     Judged { verdicts, total, machine: noise.common.exp() }
 }
@@ -251,10 +279,9 @@ impl Noise {
                     .collect()
             })
             .collect();
-        let average = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let between = |speeds: &[f64]| {
             let (before, after) = speeds.split_at(step.before.len());
-            average(after) - average(before)
+            average(after.iter().copied()) - average(before.iter().copied())
         };
         let raw = between(&speeds);
         let others = if knows_machine {
@@ -310,7 +337,7 @@ fn chance_of_step(step: &Row) -> f64 {
 /// How far the recordings of a side are from their mean, squared and added up, without the machine's part.
 fn squares(levels: &[Level], machine: &[f64]) -> f64 {
     let values: Vec<f64> = levels.iter().zip(machine).map(|(level, speed)| level.value - speed).collect();
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let mean = average(values.iter().copied());
     values.iter().map(|value| (value - mean) * (value - mean)).sum()
 }
 

@@ -5,7 +5,10 @@ use serde_json::Value;
 
 use crate::report::Table;
 use crate::report::schema::{Schema, share};
-use crate::wall_time::RUN_KEY;
+use crate::wall_time::{Queued, RUN_KEY};
+
+/// Programs that queue for a processor for less of their time than this have the machine to themselves.
+const WORTH_A_WORD: f64 = 0.1;
 
 /// What recording cost the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,13 @@ pub fn cost(trace: &Trace) -> Option<Cost> {
     let cost = trace.metadata().value("hotspan.cost")?;
     let time = |key: &str| cost.get(key).and_then(Value::as_i64).map(Duration);
     Some(Cost { agent: time("agent_ns")?, in_program: time("in_program_ns")? })
+}
+
+/// Whether more was to be run than there are processors, by this program or by others: all times are longer for it.
+pub(super) fn queued(trace: &Trace) -> Option<String> {
+    let queued = Queued::of(trace).filter(|queued| queued.share() >= WORTH_A_WORD)?;
+    let (time, percent) = (queued.time, queued.share() * 100.0);
+    Some(format!("The main thread was ready to run but waited for a processor for {time} ({percent:.0} %)."))
 }
 
 impl Cost {

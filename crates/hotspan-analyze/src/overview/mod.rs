@@ -51,6 +51,8 @@ pub struct Overview {
     pub ranks: Vec<Table>,
     /// Where the wall time went.
     pub wall_time: Option<WallTime>,
+    /// How long the main thread queued for a processor, in a sentence, where that is worth one.
+    pub queued: Option<String>,
     /// What recording cost.
     pub cost: Option<Cost>,
     /// What to change.
@@ -101,6 +103,7 @@ fn of_process(model: &Model, advice: Arc<Advice>) -> Overview {
         verdict: model.verdict().clone(),
         about: None,
         ranks: Vec::new(),
+        queued: facts::queued(model),
         cost: facts::cost(model),
         advice,
         missing: missing(model),
@@ -137,6 +140,7 @@ impl Overview {
         let mut facts = self.facts.clone();
         facts.extend(self.whole.map(|whole| ("Wall time".to_owned(), whole.to_string())));
         facts.extend(self.about.clone().map(|about| ("About".to_owned(), about)));
+        facts.extend(self.queued.clone().map(|queued| ("Processors".to_owned(), queued)));
         facts.extend(self.cost_in_words().map(|cost| ("Cost of recording".to_owned(), cost)));
         Schema::<(String, String)>::new("program", "Program")
             .text("fact", "Fact", |row| &row.0)

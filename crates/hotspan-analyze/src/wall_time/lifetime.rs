@@ -1,10 +1,32 @@
 //! What a recording says about the life of the program's own process: when the interpreter had started, when the program got its
 //! turn and was done, when we were.
 
-use hotspan_store::{Timestamp, Trace};
+use hotspan_store::{Duration, Timestamp, Trace};
 use serde_json::Value;
 
 use super::{Activity, Interval};
+
+/// How long the main thread was ready to run and waited for a processor, of how much time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Queued {
+    pub(crate) time: Duration,
+    pub(crate) whole: Duration,
+}
+
+impl Queued {
+    /// `None` where nobody counted, or the process was cut off.
+    pub(crate) fn of(trace: &Trace) -> Option<Self> {
+        let process = trace.metadata().value("hotspan.process")?;
+        let number = |key: &str| process.get(key).and_then(Value::as_i64);
+        let whole = number("finished_unix_ns")?.saturating_sub(number("began_unix_ns")?).max(1);
+        Some(Self { time: Duration(number("queued_ns")?.clamp(0, whole)), whole: Duration(whole) })
+    }
+
+    /// The part of its time.
+    pub(crate) fn share(self) -> f64 {
+        self.time.0 as f64 / self.whole.0 as f64
+    }
+}
 
 /// The moments that the agent noted.
 #[derive(Debug)]

@@ -28,6 +28,7 @@ pub(crate) use libraries::{
     is_importing, is_open_mp, is_recorder, is_system_or_interpreter, kernel_call_of_wait, package,
 };
 use lifetime::Lifetime;
+pub(crate) use lifetime::Queued;
 use paint::Timeline;
 
 /// The metadata key under which a recording of a whole program says which thread and time it is about.

@@ -16,13 +16,15 @@ pub(super) struct Lifetime {
     ready: Option<UnixNanos>,
     /// When the program was done; after that we write the rest.
     finished: Option<UnixNanos>,
+    /// How long the main thread was ready to run until then, and waited for a processor.
+    queued_ns: Option<u64>,
     /// Whether all in between was to be recorded.
     is_whole: bool,
 }
 
 impl Lifetime {
     pub(super) fn new(is_whole: bool) -> Self {
-        Self { began: clock::unix_now(), ready: None, finished: None, is_whole }
+        Self { began: clock::unix_now(), ready: None, finished: None, queued_ns: None, is_whole }
     }
 
     /// The program gets its turn; it came to us at `began`.
@@ -32,6 +34,7 @@ impl Lifetime {
 
     pub(super) fn finish(&mut self) {
         self.finished = Some(clock::unix_now());
+        self.queued_ns = queued_ns();
     }
 
     /// Not all is recorded from here on.
@@ -46,8 +49,15 @@ impl Lifetime {
             "began_unix_ns": self.began.0,
             "ready_unix_ns": moment(self.ready),
             "finished_unix_ns": moment(self.finished),
+            "queued_ns": self.queued_ns,
             "is_whole": self.is_whole,
         })
         .to_string()
     }
+}
+
+/// Linux counts it for each thread: the file of a process is that of its main thread.
+fn queued_ns() -> Option<u64> {
+    let counts = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+    counts.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -53,6 +53,9 @@ pub(crate) fn report_text(overview: &Overview, style: Style) -> String {
     if let Some(wall_time) = &overview.wall_time {
         out.push_str(&bars(wall_time, style));
     }
+    if let Some(queued) = &overview.queued {
+        out.push_str(&wrapped(queued, "  ", "  "));
+    }
     out.push_str(&advice(&overview.advice, style));
     for table in &overview.sections {
         out.push('\n');

@@ -58,7 +58,7 @@ fn compare(chance: &mut Chance, recordings: usize, busy: f64, slower: Option<(us
     let rows: Vec<_> = (0..ROWS).map(|place| (row(&before, place), row(&after, place))).collect();
     let times: Vec<Times<'_>> = rows.iter().map(|(before, after)| Times { before, after }).collect();
     let (before, after) = (steps(&before), steps(&after));
-    judge(&times, Times { before: &before, after: &after })
+    judge(&times, Times { before: &before, after: &after }, 0.0)
 }
 
 fn claims(judged: &Judged) -> usize {
@@ -97,7 +97,7 @@ fn a_machine_that_is_slower_as_a_whole_is_no_change_of_any_row() {
     let times: Vec<Times<'_>> =
         rows.iter().zip(&slower).map(|(before, after)| Times { before, after }).collect();
     let (before, after) = (vec![vec![4_000_000; 20]], vec![vec![4_800_000; 20]]);
-    let judged = judge(&times, Times { before: &before, after: &after });
+    let judged = judge(&times, Times { before: &before, after: &after }, 0.0);
     assert_eq!(claims(&judged), 0, "{judged:?}");
     assert!((judged.machine - 1.2).abs() < 0.01, "{judged:?}");
     // Twice as slow is no mood of a machine.
@@ -106,7 +106,7 @@ fn a_machine_that_is_slower_as_a_whole_is_no_change_of_any_row() {
     let times: Vec<Times<'_>> =
         rows.iter().zip(&twice).map(|(before, after)| Times { before, after }).collect();
     let after = vec![vec![8_000_000; 20]];
-    assert_eq!(claims(&judge(&times, Times { before: &before, after: &after })), 9);
+    assert_eq!(claims(&judge(&times, Times { before: &before, after: &after }, 0.0)), 9);
 }
 
 /// Six steps each of two real trainings, the second with a slow first step: the loading of data became quicker, nothing else.
@@ -122,9 +122,37 @@ fn steps_that_became_a_third_quicker_have_changed() {
     let mut rows: Vec<Times<'_>> =
         operators.iter().map(|times| Times { before: times, after: times }).collect();
     rows.push(Times { before: &slow, after: &quick });
-    let judged = judge(&rows, Times { before: &before, after: &after });
+    let judged = judge(&rows, Times { before: &before, after: &after }, 0.0);
     assert_eq!((judged.total, judged.verdicts[4]), (Verdict::Change, Verdict::Change));
     assert_eq!(claims(&judged), 2);
+}
+
+/// Three steps of four lost time slices to other programs in the second run, in the one operator that is long enough to meet them.
+#[test]
+fn steps_that_were_held_up_have_not_changed() {
+    let held_up = |step: i64| if step % 4 == 0 { 0 } else { 8_000_000 };
+    let short: Vec<Vec<Vec<i64>>> =
+        (1..9).map(|row| vec![(0..60).map(|step| row * 50_000 + step % 5 * row * 100).collect()]).collect();
+    let long = |delay: fn(i64) -> i64| {
+        vec![(0..60).map(|step| 15_000_000 + step % 7 * 50_000 + delay(step)).collect()]
+    };
+    let step = |long: &[Vec<i64>]| vec![long[0].iter().map(|time| time + 5_000_000).collect()];
+    let (calm, busy): (Vec<Vec<i64>>, Vec<Vec<i64>>) = (long(|_| 0), long(held_up));
+    let mut rows: Vec<Times<'_>> = short.iter().map(|row| Times { before: row, after: row }).collect();
+    rows.push(Times { before: &calm, after: &busy });
+    let judged = judge(&rows, Times { before: &step(&calm), after: &step(&busy) }, 0.0);
+    assert_eq!(claims(&judged), 0, "{judged:?}");
+}
+
+#[test]
+fn time_in_queues_is_no_change() {
+    let rows: Vec<Vec<Vec<i64>>> = (1..9).map(|row| vec![vec![row * 50_000; 20]]).collect();
+    let (before, after) = (vec![vec![10_000_000; 20]], vec![vec![14_000_000; 20]]);
+    let times: Vec<Times<'_>> = rows.iter().map(|row| Times { before: row, after: row }).collect();
+    let step = Times { before: &before, after: &after };
+    assert_eq!(judge(&times, step, 0.0).total, Verdict::Change);
+    assert_eq!(judge(&times, step, 1.4_f64.ln()).total, Verdict::Noise, "it queued for all of it");
+    assert_eq!(judge(&times, step, -0.1).total, Verdict::Change, "it queued for less, and took longer");
 }
 
 #[test]
@@ -132,11 +160,11 @@ fn too_few_steps_tell_nothing_unless_recordings_are_many() {
     let one = |time: i64| vec![vec![time, time]];
     let (before, after) = (one(100_000), one(500_000));
     let times = Times { before: &before, after: &after };
-    assert_eq!(judge(&[times], times).total, Verdict::Unknown);
+    assert_eq!(judge(&[times], times, 0.0).total, Verdict::Unknown);
     let (before, after) = (vec![vec![100_000]; 3], vec![vec![500_000]; 3]);
     let times = Times { before: &before, after: &after };
-    assert_eq!(judge(&[times], times).verdicts, [Verdict::Change]);
-    assert_eq!(judge(&[], Times { before: &[], after: &[] }).total, Verdict::Unknown);
+    assert_eq!(judge(&[times], times, 0.0).verdicts, [Verdict::Change]);
+    assert_eq!(judge(&[], Times { before: &[], after: &[] }, 0.0).total, Verdict::Unknown);
 }
 
 #[test]
