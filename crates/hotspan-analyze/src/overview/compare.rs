@@ -2,8 +2,8 @@
 //!
 //! Where both runs have steps, their spread tells change from noise for steps and operators ([`crate::diff`]). The parts of the
 //! wall time, functions and lines come from one run each: one has changed when the difference exceeds what sampling can miss by, a
-//! hundredth of the wall time, and the third by which the same work may differ on a busy machine. Where it exceeds all but the third,
-//! one run of each does not tell.
+//! hundredth of the wall time, and the third by which the same work may differ on a busy machine, or the part of its time for which
+//! a run queued for a processor if that is more. Where it exceeds all but the last, one run of each does not tell.
 
 use hashbrown::HashMap;
 use hotspan_store::Duration;
@@ -13,12 +13,12 @@ use crate::model::Model;
 use crate::overview::hot::{self, HotRow};
 use crate::report::Table;
 use crate::report::schema::{Schema, share};
-use crate::wall_time::{Activity, WallTime};
+use crate::wall_time::{Activity, Queued, WallTime};
 
 /// A difference below this part of the wall time is noise.
 const LEAST_OF_WHOLE: i64 = 100;
 /// A difference below this part of the larger time may be the machine's.
-const LEAST_OF_PART: i64 = 3;
+const LEAST_OF_PART: f64 = 1.0 / 3.0;
 /// Rows of each table.
 const TOP: usize = 10;
 
@@ -89,13 +89,14 @@ pub fn compare(before: &Model, after: &Model) -> Comparison {
     let only = |left: &[&'static str], right: &[&'static str]| -> Vec<&'static str> {
         left.iter().copied().filter(|rule| !right.contains(rule)).collect()
     };
-    let scales = walls.map(|(before, after)| (Scale::of(before), Scale::of(after)));
+    let scale = |model: &Model, wall| Scale::of(wall, Queued::of(model).map_or(0.0, Queued::share));
+    let scales = walls.map(|walls| (scale(before, walls.0), scale(after, walls.1)));
     let hot = |rows: HotRows| {
         scales.map(|scales| hot_changes(rows(before), rows(after), scales)).unwrap_or_default()
     };
     Comparison {
         wall_time: walls.map(|(before, after)| (before.total, after.total)),
-        parts: walls.map(|(before, after)| parts(before, after)).unwrap_or_default(),
+        parts: walls.zip(scales).map(|(walls, scales)| parts(walls, scales)).unwrap_or_default(),
         step,
         functions: hot(hot::functions),
         lines: hot(hot::lines),
@@ -106,7 +107,7 @@ pub fn compare(before: &Model, after: &Model) -> Comparison {
     }
 }
 
-fn parts(before: &WallTime, after: &WallTime) -> Vec<PartChange> {
+fn parts((before, after): (&WallTime, &WallTime), scales: (Scale, Scale)) -> Vec<PartChange> {
     let time = |wall: &WallTime, activity: &Activity| {
         let part = wall.parts.iter().find(|part| part.activity == *activity);
         part.map_or(Duration::ZERO, |part| part.time)
@@ -116,7 +117,7 @@ fn parts(before: &WallTime, after: &WallTime) -> Vec<PartChange> {
     let mut rows: Vec<PartChange> = activities
         .map(|activity| {
             let (left, right) = (time(before, &activity), time(after, &activity));
-            let verdict = verdict((Scale::of(before), left), (Scale::of(after), right));
+            let verdict = verdict((scales.0, left), (scales.1, right));
             PartChange { activity, before: left, after: right, verdict }
         })
         .collect();
@@ -133,24 +134,26 @@ struct Scale {
     total: Duration,
     /// How much time a sample stands for; 0 where all was recorded.
     period: f64,
+    /// For how much of its time it queued for a processor, as far as that is known.
+    queued: f64,
 }
 
 impl Scale {
-    fn of(wall: &WallTime) -> Self {
+    fn of(wall: &WallTime, queued: f64) -> Self {
         let period = if wall.samples == 0 { 0.0 } else { wall.total.0 as f64 / wall.samples as f64 };
-        Self { total: wall.total, period }
+        Self { total: wall.total, period, queued }
     }
 }
 
 fn verdict(before: (Scale, Duration), after: (Scale, Duration)) -> Verdict {
     let difference = (after.1 - before.1).0.saturating_abs();
     let of_whole = before.0.total.min(after.0.total).0 / LEAST_OF_WHOLE;
-    let of_part = before.1.max(after.1).0 / LEAST_OF_PART;
+    let of_part = before.1.max(after.1).0 as f64 * LEAST_OF_PART.max(before.0.queued).max(after.0.queued);
     // A count of n samples is off by the square root of n; twice that in 1 of 20 cases.
     let variance = before.0.period * before.1.0 as f64 + after.0.period * after.1.0 as f64;
     if difference <= of_whole || difference as f64 <= 2.0 * variance.sqrt() {
         Verdict::Noise
-    } else if difference > of_part {
+    } else if difference as f64 > of_part {
         Verdict::Change
     } else {
         Verdict::Unknown
@@ -316,11 +319,15 @@ mod tests {
         WallTime::of_parts(parts, samples)
     }
 
+    fn compared(before: &WallTime, after: &WallTime, queued: f64) -> Vec<PartChange> {
+        parts((before, after), (Scale::of(before, 0.0), Scale::of(after, queued)))
+    }
+
     #[test]
     fn small_differences_of_parts_are_noise() {
         let before = wall(&[(Activity::Python, 800), (Activity::Io, 200)], 100);
         let after = wall(&[(Activity::Python, 300), (Activity::Io, 210), (Activity::Sleeping, 30)], 54);
-        let rows = parts(&before, &after);
+        let rows = compared(&before, &after, 0.0);
         let verdicts: Vec<_> = rows.iter().map(|row| (row.activity.clone(), row.verdict)).collect();
         assert_eq!(
             verdicts,
@@ -336,8 +343,13 @@ mod tests {
     fn one_run_of_each_does_not_tell_a_slower_machine_from_a_slower_program() {
         let before = wall(&[(Activity::Operators, 838_100), (Activity::Python, 8_900)], 0);
         let after = wall(&[(Activity::Operators, 1_049_000), (Activity::Python, 17_000)], 0);
-        let verdicts: Vec<_> = parts(&before, &after).into_iter().map(|row| row.verdict).collect();
-        assert_eq!(verdicts, [Verdict::Unknown, Verdict::Noise]);
+        let verdicts = |before, after, queued| -> Vec<_> {
+            compared(before, after, queued).into_iter().map(|row| row.verdict).collect()
+        };
+        assert_eq!(verdicts(&before, &after, 0.0), [Verdict::Unknown, Verdict::Noise]);
+        let after = wall(&[(Activity::Operators, 1_900_000), (Activity::Python, 17_000)], 0);
+        assert_eq!(verdicts(&before, &after, 0.0), [Verdict::Change, Verdict::Noise]);
+        assert_eq!(verdicts(&before, &after, 0.6), [Verdict::Unknown, Verdict::Noise], "it queued for that");
     }
 
     #[test]
