@@ -20,7 +20,7 @@ pub use noise::Verdict;
 pub use waterfall::{CauseChange, StepDot, Waterfall, waterfall};
 
 use measure::Measured;
-use noise::Times;
+use noise::{Queueing, Times};
 
 /// No program that made progress ran for less of its time.
 const LEAST_RAN: f64 = 0.01;
@@ -97,7 +97,7 @@ pub fn diff_sides(before: &[&Model], after: &[&Model], by: By) -> Diff {
     let judged_keys: Vec<&String> = keys.iter().copied().filter(|key| times(key).is_some()).collect();
     let judged_times: Vec<Times<'_>> = judged_keys.iter().filter_map(|key| times(key)).collect();
     let step = Times { before: &before.total.times, after: &after.total.times };
-    let judged = noise::judge(&judged_times, step, after.queued - before.queued);
+    let judged = noise::judge(&judged_times, step, Queueing::of(&before.queued, &after.queued));
 
     let verdicts: HashMap<&String, Verdict> = judged_keys.into_iter().zip(judged.verdicts).collect();
     let verdict = |key: &String| match verdicts.get(key) {
@@ -163,8 +163,8 @@ struct SideTimes {
     total: Row,
     measure: &'static str,
     is_sampled: bool,
-    /// The factor by which queueing for a processor made it slower, as a logarithm; of several recordings the mean.
-    queued: f64,
+    /// The factor by which queueing for a processor made each recording slower, as a logarithm.
+    queued: Vec<f64>,
 }
 
 impl SideTimes {
@@ -174,8 +174,7 @@ impl SideTimes {
             total: Row { times: Vec::new(), calls: 0 },
             measure: "",
             is_sampled: false,
-            queued: models.iter().map(|model| slower_by_queueing(model)).sum::<f64>()
-                / models.len().max(1) as f64,
+            queued: models.iter().map(|model| slower_by_queueing(model)).collect(),
         };
         let ranges: Vec<Vec<Range>> = models.iter().map(|model| ranges(model, has_steps)).collect();
         for (place, (model, of_model)) in models.iter().zip(&ranges).enumerate() {

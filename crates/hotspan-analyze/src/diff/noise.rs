@@ -12,8 +12,8 @@
 //!   cancels out in part.
 //!
 //! On a busy machine equal runs have medians that are far apart. So half of a difference, at least, has to remain in *the quick
-//! steps*, those that other programs held up least, and when the time is taken out that the program *queued for a processor*, where a
-//! recording knows that.
+//! steps*, those that other programs held up least. Where recordings know for how long the program *queued for a processor*, one that
+//! could come from that alone is no claim; of several recordings a side, half of it has to remain without that time.
 //!
 //! With several recordings of a side their own differences say most. Over all rows, Holm's method keeps the chance of a single false
 //! claim at [`FALSE_CLAIMS`].
@@ -117,12 +117,15 @@ impl Row {
         mean(&self.after) - mean(&self.before)
     }
 
-    /// Whether half of the difference that is not the machine's remains in quick steps, and without the time in queues.
-    fn is_the_programs_own(&self, machine: f64, queued: f64) -> bool {
+    /// Whether half of the difference that is not the machine's remains in quick steps, and queueing does not explain it.
+    fn is_the_programs_own(&self, machine: f64, queueing: Queueing) -> bool {
         let quick = |levels: &[Level]| average(levels.iter().map(|level| level.quick));
         let all = self.difference() - machine;
         let remains = |part: f64| part * all.signum() >= all.abs() / 2.0;
-        remains(quick(&self.after) - quick(&self.before) - machine) && remains(all - queued)
+        let several = self.before.len().min(self.after.len()) >= 2;
+        let is_beyond_queues =
+            if several { remains(all - queueing.apart) } else { all.abs() > queueing.longest };
+        remains(quick(&self.after) - quick(&self.before) - machine) && is_beyond_queues
     }
 
     /// The time of the slower side.
@@ -192,9 +195,25 @@ fn mean(levels: &[Level]) -> f64 {
     average(levels.iter().map(|level| level.value))
 }
 
-/// Judges all rows of a comparison at once; `step` is the time that they are a part of. `queued` is the factor by which queueing for a
-/// processor made the second side slower than the first, as a logarithm.
-pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>, queued: f64) -> Judged {
+/// By what factors queueing for a processor made recordings slower, as logarithms.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Queueing {
+    /// The second side beside the first.
+    apart: f64,
+    /// The recording that queued for longest.
+    longest: f64,
+}
+
+impl Queueing {
+    pub(super) fn of(before: &[f64], after: &[f64]) -> Self {
+        let mean = |side: &[f64]| average(side.iter().copied());
+        let all = before.iter().chain(after);
+        Self { apart: mean(after) - mean(before), longest: all.copied().fold(0.0, f64::max) }
+    }
+}
+
+/// Judges all rows of a comparison at once; `step` is the time that they are a part of.
+pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>, queueing: Queueing) -> Judged {
     let fewest = step.before.iter().chain(step.after).map(Vec::len).min().unwrap_or(0);
     let several = step.before.len().min(step.after.len()) >= 2;
     let Some(step) = Row::of(step).filter(|_| fewest >= 3 || several) else {
@@ -215,7 +234,7 @@ pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>, queued: f64) -> Judged 
         let beyond = row.difference() - noise.common;
         let time = (mean(&row.after).exp() - (mean(&row.before) + noise.common).exp()).abs();
         let is_worth_a_word = beyond.abs() >= LEAST_OF_ROW && time >= whole * LEAST_OF_STEP;
-        if is_worth_a_word && row.is_the_programs_own(noise.common, queued) {
+        if is_worth_a_word && row.is_the_programs_own(noise.common, queueing) {
             chances.push((noise.chance(row, beyond, noise.others), place));
         }
     }
@@ -235,7 +254,7 @@ pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>, queued: f64) -> Judged 
     let chance = if several { chance_of_step(&step) } else { noise.chance(&step, beyond, noise.of_step) };
     let is_change = beyond.abs() >= LEAST_OF_ROW
         && chance <= FALSE_CLAIMS_OF_STEP
-        && step.is_the_programs_own(machine, queued);
+        && step.is_the_programs_own(machine, queueing);
     let total = if is_change { Verdict::Change } else { Verdict::Noise };
     Judged { verdicts, total, machine: noise.common.exp() }
 }

@@ -58,7 +58,7 @@ fn compare(chance: &mut Chance, recordings: usize, busy: f64, slower: Option<(us
     let rows: Vec<_> = (0..ROWS).map(|place| (row(&before, place), row(&after, place))).collect();
     let times: Vec<Times<'_>> = rows.iter().map(|(before, after)| Times { before, after }).collect();
     let (before, after) = (steps(&before), steps(&after));
-    judge(&times, Times { before: &before, after: &after }, 0.0)
+    judge(&times, Times { before: &before, after: &after }, Queueing::default())
 }
 
 fn claims(judged: &Judged) -> usize {
@@ -97,7 +97,7 @@ fn a_machine_that_is_slower_as_a_whole_is_no_change_of_any_row() {
     let times: Vec<Times<'_>> =
         rows.iter().zip(&slower).map(|(before, after)| Times { before, after }).collect();
     let (before, after) = (vec![vec![4_000_000; 20]], vec![vec![4_800_000; 20]]);
-    let judged = judge(&times, Times { before: &before, after: &after }, 0.0);
+    let judged = judge(&times, Times { before: &before, after: &after }, Queueing::default());
     assert_eq!(claims(&judged), 0, "{judged:?}");
     assert!((judged.machine - 1.2).abs() < 0.01, "{judged:?}");
     // Twice as slow is no mood of a machine.
@@ -106,7 +106,7 @@ fn a_machine_that_is_slower_as_a_whole_is_no_change_of_any_row() {
     let times: Vec<Times<'_>> =
         rows.iter().zip(&twice).map(|(before, after)| Times { before, after }).collect();
     let after = vec![vec![8_000_000; 20]];
-    assert_eq!(claims(&judge(&times, Times { before: &before, after: &after }, 0.0)), 9);
+    assert_eq!(claims(&judge(&times, Times { before: &before, after: &after }, Queueing::default())), 9);
 }
 
 /// Six steps each of two real trainings, the second with a slow first step: the loading of data became quicker, nothing else.
@@ -122,7 +122,7 @@ fn steps_that_became_a_third_quicker_have_changed() {
     let mut rows: Vec<Times<'_>> =
         operators.iter().map(|times| Times { before: times, after: times }).collect();
     rows.push(Times { before: &slow, after: &quick });
-    let judged = judge(&rows, Times { before: &before, after: &after }, 0.0);
+    let judged = judge(&rows, Times { before: &before, after: &after }, Queueing::default());
     assert_eq!((judged.total, judged.verdicts[4]), (Verdict::Change, Verdict::Change));
     assert_eq!(claims(&judged), 2);
 }
@@ -140,7 +140,7 @@ fn steps_that_were_held_up_have_not_changed() {
     let (calm, busy): (Vec<Vec<i64>>, Vec<Vec<i64>>) = (long(|_| 0), long(held_up));
     let mut rows: Vec<Times<'_>> = short.iter().map(|row| Times { before: row, after: row }).collect();
     rows.push(Times { before: &calm, after: &busy });
-    let judged = judge(&rows, Times { before: &step(&calm), after: &step(&busy) }, 0.0);
+    let judged = judge(&rows, Times { before: &step(&calm), after: &step(&busy) }, Queueing::default());
     assert_eq!(claims(&judged), 0, "{judged:?}");
 }
 
@@ -150,9 +150,19 @@ fn time_in_queues_is_no_change() {
     let (before, after) = (vec![vec![10_000_000; 20]], vec![vec![14_000_000; 20]]);
     let times: Vec<Times<'_>> = rows.iter().map(|row| Times { before: row, after: row }).collect();
     let step = Times { before: &before, after: &after };
-    assert_eq!(judge(&times, step, 0.0).total, Verdict::Change);
-    assert_eq!(judge(&times, step, 1.4_f64.ln()).total, Verdict::Noise, "it queued for all of it");
-    assert_eq!(judge(&times, step, -0.1).total, Verdict::Change, "it queued for less, and took longer");
+    let verdict =
+        |step, before: &[f64], after: &[f64]| judge(&times, step, Queueing::of(before, after)).total;
+    assert_eq!(verdict(step, &[0.1], &[0.2]), Verdict::Change);
+    assert_eq!(verdict(step, &[0.1], &[0.4]), Verdict::Noise, "that alone may be all of it");
+    assert_eq!(verdict(step, &[0.4], &[0.1]), Verdict::Noise);
+    // Several recordings tell what both sides have in common.
+    let (before, after) = (vec![before[0].clone(); 3], vec![after[0].clone(); 3]);
+    let rows: Vec<Vec<Vec<i64>>> = rows.iter().map(|row| vec![row[0].clone(); 3]).collect();
+    let times: Vec<Times<'_>> = rows.iter().map(|row| Times { before: row, after: row }).collect();
+    let step = Times { before: &before, after: &after };
+    let verdict = |before: &[f64], after: &[f64]| judge(&times, step, Queueing::of(before, after)).total;
+    assert_eq!(verdict(&[0.4; 3], &[0.4; 3]), Verdict::Change);
+    assert_eq!(verdict(&[0.1; 3], &[0.4; 3]), Verdict::Noise);
 }
 
 #[test]
@@ -160,11 +170,11 @@ fn too_few_steps_tell_nothing_unless_recordings_are_many() {
     let one = |time: i64| vec![vec![time, time]];
     let (before, after) = (one(100_000), one(500_000));
     let times = Times { before: &before, after: &after };
-    assert_eq!(judge(&[times], times, 0.0).total, Verdict::Unknown);
+    assert_eq!(judge(&[times], times, Queueing::default()).total, Verdict::Unknown);
     let (before, after) = (vec![vec![100_000]; 3], vec![vec![500_000]; 3]);
     let times = Times { before: &before, after: &after };
-    assert_eq!(judge(&[times], times, 0.0).verdicts, [Verdict::Change]);
-    assert_eq!(judge(&[], Times { before: &[], after: &[] }, 0.0).total, Verdict::Unknown);
+    assert_eq!(judge(&[times], times, Queueing::default()).verdicts, [Verdict::Change]);
+    assert_eq!(judge(&[], Times { before: &[], after: &[] }, Queueing::default()).total, Verdict::Unknown);
 }
 
 #[test]
