@@ -133,7 +133,7 @@ def test_a_file_dropped_onto_the_page_is_shown(server: ViewServer, tmp_path: Pat
         server.address,
         ("show", "timeline", "?run=0"),
         ("drop", str(file)),
-        ("until", "document.querySelector('header.top select').selectedOptions[0].text.includes('dropped')"),
+        ("until", "document.querySelector('header.top select').selectedOptions[0].text.includes('<b>here')"),
         ("parameters",),
         ("text", "header.top select option:checked"),
         ("evaluate", "document.querySelectorAll('main b').length"),

@@ -3,7 +3,7 @@
 use hotspan_analyze::Model;
 use std::collections::HashMap;
 
-use hotspan_analyze::call_tree::{Callee, Shape, compare_trees, time_order, timed_threads};
+use hotspan_analyze::call_tree::{Callee, FunctionTime, Shape, compare_trees, time_order, timed_threads};
 use hotspan_analyze::{CallTree, TreeOptions, TreeSource, call_tree};
 use hotspan_store::Duration;
 
@@ -39,17 +39,21 @@ pub(crate) fn shaped_flame(model: &Model, whole: &CallTree, options: &FlameOptio
     flame(&call_tree(model, &busy).shaped(&options.shape))
 }
 
+/// The functions of a tree that are large enough to be shown. Those that cost most come first, and their numbers are those of
+/// sandwiches.
+fn shown_functions(tree: &CallTree) -> impl Iterator<Item = FunctionTime> {
+    let least = tree.total.0 / SMALLEST_PART;
+    tree.functions().into_iter().filter(move |function| function.total.0 >= least)
+}
+
 /// A tree, all calls of a path added up.
 pub(crate) fn flame(tree: &CallTree) -> FlameData {
     let mut data = empty(tree.source, tree.total.0);
     let mut functions = FunctionTable::default();
     let least = tree.total.0 / SMALLEST_PART;
-    // The functions that cost most come first, which is the order that sandwiches are chosen from.
-    for function in tree.functions() {
-        if function.total.0 >= least {
-            let index = functions.of(&mut data, &function.callee) as usize;
-            (data.places[index].own, data.places[index].total) = (function.own.0, function.total.0);
-        }
+    for function in shown_functions(tree) {
+        let index = functions.of(&mut data, &function.callee) as usize;
+        (data.places[index].own, data.places[index].total) = (function.own.0, function.total.0);
     }
     let mut open: Vec<(usize, i64)> = tree.roots.iter().rev().map(|&root| (root, -1)).collect();
     while let Some((index, parent)) = open.pop() {
@@ -85,12 +89,12 @@ pub(crate) fn matching(tree: &CallTree, pattern: &str) -> FlameNames {
 
 /// All that called a function and all it called; `None` where there is no such function among those of [`flame`].
 pub(crate) fn sandwich(tree: &CallTree, function: usize) -> Option<SandwichData> {
-    Some(sandwich_of(tree, &tree.functions().get(function)?.callee))
+    Some(sandwich_of(tree, &shown_functions(tree).nth(function)?.callee))
 }
 
 /// All that called each of the first functions and all that they called.
 pub(crate) fn sandwiches(tree: &CallTree, functions: usize) -> impl Iterator<Item = SandwichData> {
-    tree.functions().into_iter().take(functions).map(|function| sandwich_of(tree, &function.callee))
+    shown_functions(tree).take(functions).map(|function| sandwich_of(tree, &function.callee))
 }
 
 fn sandwich_of(tree: &CallTree, callee: &Callee) -> SandwichData {
