@@ -1,21 +1,32 @@
 // Opens Chromium for tests and screenshots. Requests to any other host than the server's are refused and reported.
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
+/** How many times slower the page is to be. Shows what a test does not wait for, and does not fail on a quick machine. */
+const SLOWER = Number(process.env.HOTSPAN_SLOWER_BROWSER ?? 1);
+
 /** A page, and what it complained about. */
 export async function open(address, { width = 1280, height = 800, dark = false, more = [] } = {}) {
-  const context = await chromium.launchPersistentContext(mkdtempSync(join(tmpdir(), "hotspan-e2e-")), {
+  const profile = mkdtempSync(join(tmpdir(), "hotspan-e2e-"));
+  const context = await chromium.launchPersistentContext(profile, {
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     headless: true,
     args: [...ARGUMENTS, ...more],
     viewport: { width, height },
     colorScheme: dark ? "dark" : "light",
   });
+  // Its helpers may still be writing when the browser has gone: what cannot be removed is left to whoever empties the folder.
+  context.on("close", () => {
+    try {
+      rmSync(profile, { recursive: true, force: true, maxRetries: 3 });
+    } catch {}
+  });
   const page = context.pages()[0] ?? (await context.newPage());
+  if (SLOWER > 1) await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: SLOWER });
   const complaints = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));

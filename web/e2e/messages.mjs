@@ -1,7 +1,7 @@
 // What the page says about files that are no trace, arrive, change or go while it is open. The test that runs it changes the files when told so.
 // Usage: node e2e/messages.mjs ADDRESS BROKEN_RUN GOOD_RUN   Prints "change", "arrive" and "remove" and waits for a line each time; then what it saw, as JSON.
 import { createInterface } from "node:readline";
-import { open } from "./browser.mjs";
+import { open, settled } from "./browser.mjs";
 
 const [address, broken, good] = process.argv.slice(2);
 const lines = createInterface(process.stdin)[Symbol.asyncIterator]();
@@ -28,6 +28,9 @@ try {
   seen.arrived = await page.innerText(".notice");
   await page.click(".notice button:text-is('Show it')");
   await page.waitForSelector(".notice", { state: "detached" });
+  // The page follows its address, a moment after the notice has gone.
+  await page.waitForFunction((before) => new URLSearchParams(location.hash.split("?")[1]).get("run") !== before, good);
+  await settled(page);
   seen.shown = await page.innerText("header.top select option:checked");
   await page.goto(`${address}#/timeline?run=${good}`);
   await page.waitForSelector("canvas");
