@@ -6,12 +6,20 @@
 #include "names.h"
 #include "recorder.h"
 
+// Some builds of torch leave TorchScript out: there, no operator runs in modules of it.
+#if __has_include(<torch/csrc/jit/runtime/interpreter.h>)
 #include <torch/csrc/jit/runtime/interpreter.h>
+#define HOTSPAN_HAS_SCRIPT 1
+#else
+#define HOTSPAN_HAS_SCRIPT 0
+#endif
 
 #include <string>
 #include <vector>
 
 namespace {
+
+#if HOTSPAN_HAS_SCRIPT
 
 // Tells these texts apart from equal names in the table of texts.
 constexpr uint64_t kModules = 0x9fb21c651e98df25;
@@ -34,6 +42,12 @@ __attribute__((noinline)) uint32_t modules_of(HotspanThread *thread) noexcept {
     return 0; // Out of memory: the operator goes without.
   }
 }
+
+#else
+
+uint32_t modules_of(HotspanThread *) noexcept { return 0; }
+
+#endif
 
 } // namespace
 

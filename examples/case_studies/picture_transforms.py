@@ -28,7 +28,7 @@ class Pictures(Dataset[tuple[torch.Tensor, int]]):
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
-        noise = np.random.default_rng(0).integers(0, 255, (BATCH, 8 * SIZE, 8 * SIZE, 3), dtype=np.uint8)
+        noise = np.random.default_rng(0).integers(0, 255, (BATCH, 16 * SIZE, 16 * SIZE, 3), dtype=np.uint8)
         self.pictures = [Image.fromarray(picture) for picture in noise]
         steps = [transforms.Resize(SIZE), transforms.ToTensor(), transforms.Normalize([0.5] * 3, [0.5] * 3)]
         self.transform = transforms.Compose(steps)

@@ -86,6 +86,61 @@ def test_my_code_only_has_the_time_of_what_it_called(server: ViewServer) -> None
     assert all("linear" not in path and "ProfilerStep" not in path for path in found)
 
 
+def test_functions_of_my_code_are_those_of_my_files(server: ViewServer) -> None:
+    def rows(query: str) -> dict[str, list[object]]:
+        (section,) = server.api(f"run/0/table/functions{query}")["sections"]
+        keys = [column["key"] for column in section["table"]["columns"]]
+        return {row[keys.index("function")]: row for row in section["table"]["rows"]}
+
+    everything = rows("")
+    assert {"linear", "note", "_find_and_load"} < everything.keys()
+    assert rows("?mine=1") == {name: everything[name] for name in ("main", "work", "<module>")}
+
+
+SWITCH = "button:text-is('My code only')"
+
+
+@needs_browser
+def test_my_code_stays_chosen_in_functions_source_and_flame_graph(tmp_path: Path) -> None:
+    frames = [
+        {"name": "main", "file": "/home/me/train.py", "line": 3},
+        {"name": "load", "file": "/x/site-packages/torch/serialization.py", "line": 9},
+    ]
+    profile = {
+        "type": "sampled", "name": "thread 1", "unit": "milliseconds", "startValue": 0, "endValue": 30,
+        "samples": [[0, 1], [0, 1], [0]], "weights": [10, 10, 10],
+    }  # fmt: skip
+    schema = "https://www.speedscope.app/file-format-schema.json"
+    trace = {"$schema": schema, "shared": {"frames": frames}, "profiles": [profile]}
+    path = tmp_path / "sampled.speedscope.json"
+    path.write_text(json.dumps(trace))
+    cells = "main section.table tbody td"
+    with ViewServer(path) as server:
+        told = walk(
+            server.address,
+            ("show", "functions", ""),
+            ("wait", cells),
+            ("texts", cells),
+            ("click", SWITCH),
+            ("until", "!document.querySelector('main').innerText.includes('serialization')"),
+            ("wait", cells),
+            ("texts", cells),
+            ("click", "nav a[href^='#/source']"),
+            ("wait", cells),
+            ("texts", cells),
+            ("texts", "button[aria-pressed=true]"),
+            ("click", "nav a[href^='#/flame']"),
+            ("wait", "canvas[data-nodes]"),
+            ("parameters",),
+        )
+    assert any("serialization" in cell for cell in told[2])
+    assert "main" in told[6]
+    assert any("train.py" in cell for cell in told[9])
+    assert not any("serialization" in cell for cell in told[9])
+    assert told[10] == ["My code only"]
+    assert told[13]["mine"] == "1"
+
+
 def test_imports_are_one_call_and_the_recorder_is_left_out(server: ViewServer) -> None:
     assert graph(server, "imports=1")["ProfilerStep* main imports"] == 200 * STEPS
     assert "ProfilerStep* main note" in graph(server)
@@ -177,7 +232,7 @@ def test_a_link_restores_the_graph(server: ViewServer) -> None:
         == told[8]
         == len(server.api("run/0/flame?mine=1&inverted=1&recorder=1&begin=0&end=3000000")["parent"])
     )
-    assert told[3] == ["Left heavy", "Inverted", "My code only", "Hide hotspan"]
+    assert told[3] == ["Left heavy", "My code only", "Inverted", "Hide hotspan"]
     assert "of the selected 3.00 ms" in told[4]
     assert "Your code" in told[5]
     assert "&".join(f"{key}={value}" for key, value in told[9].items()) == parameters[1:]

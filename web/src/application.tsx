@@ -14,6 +14,7 @@ import { Changed } from "./widgets/changed";
 import { DropZone } from "./widgets/drop_zone";
 import { HandOver } from "./widgets/hand_over";
 import { Missing } from "./widgets/missing";
+import { keptMyCode } from "./widgets/my_code";
 import { Palette } from "./widgets/palette";
 import { RangeChip } from "./widgets/range_chip";
 import { SidePanel } from "./widgets/side_panel";
@@ -76,6 +77,11 @@ function useEmpty(run: Run | undefined, round: number): ReadonlyMap<string, stri
   return new Map(views.filter((view) => !view.filled).map((view) => [view.view, view.record]));
 }
 
+/** What stays in the address while views change: the range, and whose code is wanted. */
+function kept(parameters: Record<string, string>): Record<string, string> {
+  return { ...keptRange(parameters), ...keptMyCode(parameters) };
+}
+
 function Shown(props: { list: RunList }) {
   const place = usePlace();
   const [round, setRound] = useState(0);
@@ -85,7 +91,7 @@ function Shown(props: { list: RunList }) {
   const gone = place.parameters["run"] !== undefined && wanted === undefined;
   const run = wanted ?? runs[0];
   const view = viewNamed(place.view);
-  const choose = (name: string) => go(name, run === undefined ? {} : { run: String(run.id), ...keptRange(read().parameters) });
+  const choose = (name: string) => go(name, run === undefined ? {} : { run: String(run.id), ...kept(read().parameters) });
   const empty = useEmpty(gone ? undefined : run, round);
   /** A tab leads to the first of its views that has something to show. */
   const target = (tab: Tab): View => tab.views.find((known) => !empty.has(known.name)) ?? tab.views[0];
@@ -101,8 +107,8 @@ function Shown(props: { list: RunList }) {
     const next = Object.entries({ ...read().parameters, run: String(run.id), ...parameters });
     go(view.name, Object.fromEntries(next.filter((pair): pair is [string, string] => pair[1] !== undefined)), keep);
   };
-  // The range stays while views change; it belongs to a trace.
-  const to = (name: string, parameters: Record<string, string> = {}) => link(name, { ...(parameters["run"] === undefined ? keptRange(place.parameters) : {}), run: String(run.id), ...parameters });
+  // What stays belongs to a trace.
+  const to = (name: string, parameters: Record<string, string> = {}) => link(name, { ...(parameters["run"] === undefined ? kept(place.parameters) : {}), run: String(run.id), ...parameters });
   const range = isStatic ? null : selected(place.parameters);
   const onRange = (chosen: Stretch | null) => change({ begin: chosen === null ? undefined : String(Math.round(chosen.begin)), end: chosen === null ? undefined : String(Math.round(chosen.end)) });
   const tab = TABS.find((known) => known.views.includes(view));

@@ -142,7 +142,7 @@ fn run(id: usize, path: &Path, model: &Model) -> Run {
 
 fn of_trace(answers: &mut Answers, run: &str, model: &Model) {
     for report in hotspan_analyze::reports() {
-        let page = shortened(report_page(report, model), MOST_ROWS);
+        let page = shortened(report_page(report, model, false), MOST_ROWS);
         answers.add(format!("{run}/table/{}", report.id), &page);
     }
     answers.add(format!("{run}/damage"), &damage(model));

@@ -7,10 +7,11 @@ use crate::api::{ColumnData, Page, Section, TableData};
 /// Rows that are sent at most; more are neither read nor drawn well.
 const MOST_ROWS: usize = 20_000;
 
-/// The page of a report.
-pub(crate) fn report_page(report: &Report, model: &Model) -> Page {
+/// The page of a report; of functions and lines those of the user alone, where `my_code` says so.
+pub(crate) fn report_page(report: &Report, model: &Model, my_code: bool) -> Page {
+    let options = ReportOptions { my_code, ..ReportOptions::default() };
     // Sorting by what nobody named cannot fail.
-    let tables = (report.tables)(model, &ReportOptions::default()).unwrap_or_default();
+    let tables = (report.tables)(model, &options).unwrap_or_default();
     page(tables, report.record)
 }
 

@@ -247,10 +247,22 @@ struct Named {
     name: String,
 }
 
-fn table(opened: &Opened, Path(Named { name }): Path<Named>) -> Answer {
+/// Whose code is wanted: `1` for the user's alone.
+#[derive(Deserialize)]
+struct Whose {
+    #[serde(default)]
+    mine: u8,
+}
+
+fn table(
+    opened: &Opened,
+    (Path(Named { name }), Query(Whose { mine })): (Path<Named>, Query<Whose>),
+) -> Answer {
     let report =
         Report::named(&name).ok_or_else(|| Refusal::not_found(format!("There is no table {name}.")))?;
-    opened.answer(&name, || json(&report_page(report, &opened.model)))
+    let my_code = mine == 1;
+    let key = if my_code { format!("{name} mine") } else { name };
+    opened.answer(&key, || json(&report_page(report, &opened.model, my_code)))
 }
 
 fn timeline(opened: &Opened, (): ()) -> Answer {

@@ -12,6 +12,7 @@ import type { FlameData, FlameNames, FlamePlace, SandwichData, TableData } from 
 import { isStatic, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
 import { FlameCanvas } from "../widgets/flame_canvas";
+import { keptMyCode, MyCode } from "../widgets/my_code";
 import { PairChoice } from "../widgets/pair_choice";
 import { Swatch } from "../widgets/swatch";
 import { Table } from "../widgets/table";
@@ -27,7 +28,6 @@ const ORDERS = [
 /** What is left out, and whether it is turned: what the address calls it, what the server does, what people read. */
 const SWITCHES = [
   ["inverted", "Inverted", "What took the time itself is on top, its callers below"],
-  ["mine", "My code only", "Leave out libraries, operators and built-in functions: their time is that of your function that called them"],
   ["imports", "Collapse imports", "An import is one call, whatever it runs"],
   ["busy", "Hide waiting", "Leave out threads while they wait"],
 ] as const;
@@ -53,7 +53,7 @@ export function Flame(props: ViewProperties) {
   const thread = parameters["thread"];
   const part = isStatic ? [] : partOf(parameters);
   // A page to share has the graph as it is.
-  const shape = isStatic ? [] : [...(parameters["own"] === "1" ? [] : [`${OWN}=1`]), ...SWITCHES.flatMap(([name]) => (parameters[name] === "1" ? [`${name}=1`] : []))];
+  const shape = isStatic ? [] : [...(parameters["own"] === "1" ? [] : [`${OWN}=1`]), ...Object.entries(keptMyCode(parameters)).map(([name, value]) => `${name}=${value}`), ...SWITCHES.flatMap(([name]) => (parameters[name] === "1" ? [`${name}=1`] : []))];
   const calls = {
     heavy: question(`${run}/flame`, [...shape, ...part]),
     sandwich: question(`${run}/flame`, part),
@@ -86,6 +86,7 @@ function Switches(props: ViewProperties) {
   return (
     <>
       <span class="gap" />
+      <MyCode {...props} help="Leave out libraries, operators and built-in functions: their time is that of your function that called them" also={{ node: undefined }} />
       {SWITCHES.map(([name, title, help]) => (
         <button key={name} type="button" title={help} aria-pressed={props.parameters[name] === "1"} onClick={() => toggle(name)}>{title}</button>
       ))}

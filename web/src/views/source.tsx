@@ -3,14 +3,24 @@
 import type { Cell, Page, SourceData } from "../data/api";
 import { isStatic, useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
+import { MyCode, ofMyCode } from "../widgets/my_code";
 import { SourceText } from "../widgets/source_text";
 import { Table } from "../widgets/table";
 import { Waiting } from "../widgets/waiting";
 import type { ViewProperties } from "./view";
 
 export function Source(props: ViewProperties) {
-  const loaded = useAnswer<Page>(`run/${props.run.id}/table/source`);
-  return <Answer loaded={loaded}>{(page) => (page.sections.length === 0 ? <Empty record={page.record} /> : <Files {...props} page={page} />)}</Answer>;
+  const loaded = useAnswer<Page>(ofMyCode(`run/${props.run.id}/table/source`, props.parameters));
+  return (
+    <>
+      {props.parameters["file"] === undefined && (
+        <p class="tabs">
+          <MyCode {...props} help="Leave out the files of libraries" /> <span class="quiet">A file or line shows its source.</span>
+        </p>
+      )}
+      <Answer loaded={loaded}>{(page) => (page.sections.length === 0 ? <Empty record={page.record} /> : <Files {...props} page={page} />)}</Answer>
+    </>
+  );
 }
 
 function Files(props: ViewProperties & { page: Page }) {
@@ -23,7 +33,6 @@ function Files(props: ViewProperties & { page: Page }) {
   if (file === undefined) {
     return (
       <>
-        <p class="quiet">A file or line shows its source.</p>
         <Table table={files} onRow={(row) => open(row)} />
         <Table table={lines} onRow={(row) => open(row, row[lineOf])} />
       </>

@@ -3,6 +3,7 @@
 import type { Cell, Page } from "../data/api";
 import { useAnswer } from "../data/server";
 import { Answer, Empty } from "../widgets/answer";
+import { MyCode, ofMyCode } from "../widgets/my_code";
 import { filtered, Table, type Sorting } from "../widgets/table";
 import { TopChart } from "../widgets/top_chart";
 import type { ViewProperties } from "./view";
@@ -27,7 +28,8 @@ const ROWS = 10;
 export function tables(tabs: readonly [Tab, ...Tab[]], options: Options = {}) {
   return function Tables(props: ViewProperties) {
     const tab = tabs.find((known) => known.name === props.parameters["by"]) ?? tabs[0];
-    const loaded = useAnswer<Page>(`run/${props.run.id}/table/${tab.name}`);
+    const call = `run/${props.run.id}/table/${tab.name}`;
+    const loaded = useAnswer<Page>(options.source === true ? ofMyCode(call, props.parameters) : call);
     return (
       <>
         {tabs.length > 1 && (
@@ -37,6 +39,7 @@ export function tables(tabs: readonly [Tab, ...Tab[]], options: Options = {}) {
                 {known.title}
               </button>
             ))}
+            {options.source === true && <MyCode {...props} help="Leave out libraries and built-in functions" />}
           </div>
         )}
         <Answer loaded={loaded}>

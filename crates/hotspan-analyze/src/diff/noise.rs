@@ -6,14 +6,15 @@
 //! - *The median step.* A row's level is that of its median step: a slow first step or a few that were held up do not move it, and
 //!   it is the time that all other outputs give for a step. Stretches of the recording have median steps, too; what the better half
 //!   of them differ by, beside what all rows do at the same time, is the row's own spread.
-//! - *The machine.* What all rows have in common (a frequency, a busy neighbour) is estimated by their median and taken out, up to
-//!   [`MOST_OF_MACHINE`].
-//! - *The other rows.* What they still differ by, robustly, is a floor below which no difference counts. In their sum, the step, it
-//!   cancels out in part.
+//! - *The machine.* What all rows have in common (a frequency, a busy neighbour) is estimated by their median, in which rows weigh by
+//!   their time, and taken out, up to [`MOST_OF_MACHINE`].
+//! - *The other rows.* What those of about the same size still differ by, robustly, is a floor below which no difference counts: small
+//!   ones vary by more than large ones. In the sum of all, the step, it cancels out in part.
 //!
 //! On a busy machine equal runs have medians that are far apart. So half of a difference, at least, has to remain in *the quick
 //! steps*, those that other programs held up least. Where recordings know for how long the program *queued for a processor*, one that
-//! could come from that alone is no claim; of several recordings a side, half of it has to remain without that time.
+//! could come from that alone is no claim. Several recordings a side even queues out in part; then half of the difference has to remain
+//! without that time, too.
 //!
 //! With several recordings of a side their own differences say most. Over all rows, Holm's method keeps the chance of a single false
 //! claim at [`FALSE_CLAIMS`].
@@ -60,11 +61,15 @@ const LEAST_OF_ROW: f64 = 0.05;
 const LEAST_OF_STEP: f64 = 0.005;
 /// Rows that take less of the step than this say nothing about the machine.
 const SMALLEST: f64 = 0.001;
+/// The share of the step that a row speaks for at most where all are asked: one that changed is not to be the machine.
+const MOST_OF_A_ROW: f64 = 0.1;
+/// How many rows of about the same size say what a row may differ by.
+const NEIGHBOURS: usize = 8;
 const STRETCHES: usize = 6;
 /// One step in so many is quick.
 const QUICK: usize = 10;
 /// How many observations the floor is worth beside those of a row.
-const PRIOR: f64 = 4.0;
+const PRIOR: f64 = 6.0;
 /// Rows move together: more than this many do not know more.
 const MOST_ROWS: usize = 30;
 
@@ -122,15 +127,21 @@ impl Row {
         let quick = |levels: &[Level]| average(levels.iter().map(|level| level.quick));
         let all = self.difference() - machine;
         let remains = |part: f64| part * all.signum() >= all.abs() / 2.0;
-        let several = self.before.len().min(self.after.len()) >= 2;
-        let is_beyond_queues =
-            if several { remains(all - queueing.apart) } else { all.abs() > queueing.longest };
+        // Of several recordings a side, queues are evened out in part.
+        let recordings = self.before.len().min(self.after.len()) as f64;
+        let is_beyond_queues = all.abs() > queueing.longest / recordings.sqrt()
+            && (recordings < 2.0 || remains(all - queueing.apart));
         remains(quick(&self.after) - quick(&self.before) - machine) && is_beyond_queues
     }
 
     /// The time of the slower side.
     fn time(&self) -> f64 {
         mean(&self.before).max(mean(&self.after)).exp()
+    }
+
+    /// The same as a logarithm.
+    fn size(&self) -> f64 {
+        self.time().max(1.0).ln()
     }
 }
 
@@ -158,9 +169,26 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
+/// The value below and above which there is half of the weight.
+fn weighted_median(mut values: Vec<(f64, f64)>) -> f64 {
+    values.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    for (value, weight) in &values {
+        below += weight;
+        if below >= half {
+            return *value;
+        }
+    }
+    0.0
+}
+
+/// The deviation of a normal distribution whose median deviation is 1.
+const TO_DEVIATION: f64 = 1.4826;
+
 /// The deviation that a normal distribution with this median deviation would have.
 fn deviation(values: impl Iterator<Item = f64>) -> f64 {
-    1.4826 * median(values.map(f64::abs).collect())
+    TO_DEVIATION * median(values.map(f64::abs).collect())
 }
 
 fn level(times: &[i64]) -> Option<Level> {
@@ -235,7 +263,7 @@ pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>, queueing: Queueing) -> 
         let time = (mean(&row.after).exp() - (mean(&row.before) + noise.common).exp()).abs();
         let is_worth_a_word = beyond.abs() >= LEAST_OF_ROW && time >= whole * LEAST_OF_STEP;
         if is_worth_a_word && row.is_the_programs_own(noise.common, queueing) {
-            chances.push((noise.chance(row, beyond, noise.others), place));
+            chances.push((noise.chance(row, beyond, noise.others(row)), place));
         }
     }
     let tested = rows.iter().flatten().filter(|row| row.time() >= whole * LEAST_OF_STEP).count();
@@ -251,7 +279,11 @@ pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>, queueing: Queueing) -> 
     // The machine is part of the step: only several recordings of each side tell how much.
     let machine = if several { 0.0 } else { noise.common };
     let beyond = step.difference() - machine;
-    let chance = if several { chance_of_step(&step) } else { noise.chance(&step, beyond, noise.of_step) };
+    let chance = if several {
+        chance_of_step(&step)
+    } else {
+        noise.chance(&step, beyond, (noise.of_step, noise.apart.len().min(MOST_ROWS)))
+    };
     let is_change = beyond.abs() >= LEAST_OF_ROW
         && chance <= FALSE_CLAIMS_OF_STEP
         && step.is_the_programs_own(machine, queueing);
@@ -268,32 +300,36 @@ struct Noise {
     stretches: Vec<Vec<f64>>,
     /// How much slower the machine became from one side to the other.
     common: f64,
-    /// What the other rows differ by besides.
-    others: f64,
+    /// Of each large row its size, and what it differs by besides; empty where they are too few to tell.
+    apart: Vec<(f64, f64)>,
     /// What that makes of their sum, the step: what rows differ by on their own cancels out.
     of_step: f64,
-    /// How many rows say so.
-    rows: usize,
 }
 
 impl Noise {
     fn of(large: &[&Row], step: &Row) -> Self {
         let recordings = step.before.len() + step.after.len();
-        let of_recording = |place: usize| {
-            large.iter().filter_map(move |row| row.recordings().nth(place).map(|level| (row, level)))
-        };
         let knows_machine = large.len() >= 3;
+        let whole = step.time().max(1.0);
+        let weighed: Vec<(&Row, f64)> =
+            large.iter().map(|&row| (row, row.time().min(whole * MOST_OF_A_ROW))).collect();
+        let of_recording = |place: usize| {
+            weighed.iter().filter_map(move |&(row, weight)| Some((row, row.recordings().nth(place)?, weight)))
+        };
         let middle = |row: &Row| mean(&row.before).midpoint(mean(&row.after));
         let speeds: Vec<f64> = (0..recordings)
-            .map(|place| median(of_recording(place).map(|(row, level)| level.value - middle(row)).collect()))
-            .map(|speed| if knows_machine { speed } else { 0.0 })
+            .map(|place| of_recording(place).map(|(row, level, weight)| (level.value - middle(row), weight)))
+            .map(|values| if knows_machine { weighted_median(values.collect()) } else { 0.0 })
             .collect();
         let stretches = (0..recordings)
             .map(|place| {
                 (0..if knows_machine { STRETCHES } else { 0 })
                     .map(|stretch| {
                         let apart = |level: &Level| Some(level.stretches.get(stretch)? - level.value);
-                        median(of_recording(place).filter_map(|(_, level)| apart(level)).collect())
+                        let values = of_recording(place);
+                        weighted_median(
+                            values.filter_map(|(_, level, weight)| Some((apart(level)?, weight))).collect(),
+                        )
                     })
                     .collect()
             })
@@ -303,35 +339,48 @@ impl Noise {
             average(after.iter().copied()) - average(before.iter().copied())
         };
         let raw = between(&speeds);
-        let others = if knows_machine {
-            deviation(large.iter().map(|row| row.difference() - raw)).max(FLOOR)
+        let apart = |row: &Row| (row.difference() - raw).abs();
+        let shares: f64 = large.iter().map(|row| row.time() / whole).map(|share| share * share).sum();
+        let of_step = if knows_machine {
+            let all = weighed.iter().map(|&(row, weight)| (apart(row), weight));
+            (TO_DEVIATION * weighted_median(all.collect()) * shares.sqrt()).max(FLOOR)
         } else {
             FLOOR_OF_MACHINE
         };
-        let whole = step.time().max(1.0);
-        let shares: f64 = large.iter().map(|row| row.time() / whole).map(|share| share * share).sum();
-        let of_step = if knows_machine { (others * shares.sqrt()).max(FLOOR) } else { others };
         let limit = MOST_OF_MACHINE / 2.0;
         let machine: Vec<f64> = speeds.iter().map(|speed| speed.clamp(-limit, limit)).collect();
-        Self {
-            common: between(&machine),
-            machine,
-            stretches,
-            others,
-            of_step,
-            rows: if knows_machine { large.len() } else { 0 },
+        let apart = large.iter().filter(|_| knows_machine).map(|row| (row.size(), apart(row))).collect();
+        Self { common: between(&machine), machine, stretches, apart, of_step }
+    }
+
+    /// What rows of about the size of this one differ by besides, and how many say so: small ones vary by more than large ones.
+    fn others(&self, row: &Row) -> (f64, usize) {
+        if self.apart.is_empty() {
+            return (FLOOR_OF_MACHINE, 0);
         }
+        let size = row.size();
+        let mut near: Vec<(f64, f64)> =
+            self.apart.iter().map(|&(other, apart)| ((other - size).abs(), apart)).collect();
+        near.sort_by(|left, right| left.0.total_cmp(&right.0));
+        // The nearest is the row itself.
+        let apart: Vec<f64> = near[1..].iter().map(|&(_, apart)| apart).collect();
+        let known = |count: usize| {
+            let rows = &apart[..count.min(apart.len())];
+            (deviation(rows.iter().copied()).max(FLOOR), rows.len().min(MOST_ROWS))
+        };
+        let (alike, all) = (known(NEIGHBOURS), known(usize::MAX));
+        if alike.0 < all.0 { alike } else { all }
     }
 
     /// How likely runs of one program differ so much in a row, or in the step, where other rows differ by `others`.
-    fn chance(&self, row: &Row, beyond: f64, others: f64) -> f64 {
+    fn chance(&self, row: &Row, beyond: f64, (others, rows): (f64, usize)) -> f64 {
         let freedom = self.machine.len().saturating_sub(2) as f64;
         if freedom < 1.0 {
             let spreads = row.recordings().zip(&self.stretches).map(|(level, common)| level.spread(common));
             let spreads: f64 = spreads.map(|spread| spread * spread).sum();
             let stretches: usize = row.recordings().map(|level| level.stretches.len()).sum();
             let score = beyond.abs() / (spreads + others * others).sqrt();
-            return tail(score, stretches.saturating_sub(2) + self.rows.min(MOST_ROWS) / 2);
+            return tail(score, stretches.saturating_sub(2) + rows / 2);
         }
         let (before, after) = self.machine.split_at(row.before.len());
         let own = squares(&row.before, before) + squares(&row.after, after);

@@ -41,6 +41,8 @@ const DEEPEST: usize = 300;
 pub(crate) fn is_users(file: &str) -> bool {
     let file = file.trim();
     !(file.is_empty()
+        // Functions of C have this file.
+        || file == "~"
         || file.starts_with('<')
         || file.contains("site-packages/")
         || file.contains("dist-packages/")

@@ -140,13 +140,26 @@ fn is_glue(file: &str) -> bool {
     file.is_empty() || file == "[kernel]" || is_open_mp(file) || is_system_or_interpreter(file)
 }
 
+/// The functions that children of multiprocessing run first: `spawn_main` of those that are spawned, `main` of the server of forks and
+/// of the tracker of resources.
+const STARTERS: [&str; 2] = ["spawn_main", "main"];
+
+fn in_multiprocessing(file: &str) -> bool {
+    file.contains("multiprocessing/")
+}
+
 /// The innermost frame of a stack in a file of the program's own. A program that has no file is the text that was given to Python.
 pub(crate) fn program_line(trace: &Trace, stack: StackId) -> Option<FrameId> {
     let profile = trace.profile();
     let given_text = || {
-        let is_python = |frame: &FrameId| profile.frames.row(*frame).kind == FrameKind::Python;
-        let outermost = profile.stacks.frames(stack).filter(is_python).last()?;
-        let outermost = profile.frames.row(outermost);
+        let rows = || profile.stacks.frames(stack).map(|frame| profile.frames.row(frame));
+        let outermost = rows().filter(|row| row.kind == FrameKind::Python).last()?;
+        // The children of multiprocessing are started with a text, too, which is none of the program's.
+        if rows()
+            .any(|row| STARTERS.contains(&trace.str(row.name)) && in_multiprocessing(trace.str(row.file)))
+        {
+            return None;
+        }
         let is_text = ["<string>", "<stdin>"].contains(&trace.str(outermost.file));
         let is_of_text = |frame: &FrameId| {
             let row = profile.frames.row(*frame);

@@ -32,6 +32,8 @@ pub struct ReportOptions {
     pub wide: bool,
     /// How many stack entries tell rows apart, in reports by stack; `None` for five.
     pub stack_depth: Option<usize>,
+    /// Show the user's own code alone, in reports of functions and lines.
+    pub my_code: bool,
 }
 
 /// A column of rows of type `R`.

@@ -4,6 +4,7 @@ use hotspan_store::Duration;
 
 use super::Report;
 use crate::functions::{FunctionName, FunctionRow, Functions};
+use crate::model::source::is_users;
 use crate::report::Table;
 use crate::report::door::Door;
 use crate::report::schema::Schema;
@@ -15,7 +16,8 @@ pub(super) const REPORTS: &[Report] = &[Report {
     tables: |model, options| {
         let mut functions = Functions::of(model);
         functions.sort(options.sort.as_deref().unwrap_or("tottime"))?;
-        let mut table = functions.report();
+        let is_wanted = |row: &&FunctionRow| !options.my_code || is_users(&row.function.file);
+        let mut table = Functions::schema().table(functions.rows().iter().filter(is_wanted));
         table.rows.truncate(options.limit.unwrap_or(usize::MAX));
         Ok(vec![table])
     },

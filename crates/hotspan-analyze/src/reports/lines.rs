@@ -3,8 +3,9 @@
 use hotspan_store::{Duration, LineRow};
 
 use super::Report;
-use crate::model::Model;
 use crate::lines::{LineFunction, line_functions};
+use crate::model::Model;
+use crate::model::source::is_users;
 use crate::report::Table;
 use crate::report::door::Door;
 use crate::report::schema::{ReportOptions, Schema, SortError, share};
@@ -32,7 +33,8 @@ struct Row<'a> {
 /// # Errors
 /// When there is no such column to sort by.
 pub fn line_table(model: &Model, options: &ReportOptions) -> Result<Table, SortError> {
-    let functions = line_functions(model);
+    let mut functions = line_functions(model);
+    functions.retain(|function| !options.my_code || is_users(&function.file));
     let has_memory = functions.iter().any(LineFunction::has_memory);
     let rows_of = |function| {
         let function_time = LineFunction::time(function);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hotspan_store::Bytes;
 
 use super::Report;
+use crate::model::source::is_users;
 use crate::report::Table;
 use crate::report::schema::{Schema, unless_zero};
 use crate::source_lines::{LineCost, SourceLine, SourceLines};
@@ -13,9 +14,14 @@ pub(super) const REPORTS: &[Report] = &[Report {
     id: "source",
     by: None,
     record: "hotspan run train.py    # or, for lines of chosen functions alone: python -m hotspan.lines train.py",
-    tables: |model, _| {
+    tables: |model, options| {
         let lines = model.source_lines();
-        Ok(vec![source_files_table(lines), source_line_table(lines)])
+        if !options.my_code {
+            return Ok(vec![source_files_table(lines), source_line_table(lines)]);
+        }
+        let mine = lines.iter().filter(|(line, _)| is_users(&line.file));
+        let mine = mine.map(|(line, cost)| (line.clone(), *cost)).collect();
+        Ok(vec![source_files_table(&mine), source_line_table(&mine)])
     },
 }];
 

@@ -77,6 +77,7 @@ impl Arguments {
             limit: Some(if self.limit == 0 { usize::MAX } else { self.limit }),
             wide: self.wide,
             stack_depth: Some(self.stack_depth),
+            ..ReportOptions::default()
         }
     }
 }
