@@ -55,7 +55,12 @@ pub struct Blocks {
     pub blocks: Vec<Block>,
     /// Allocations and releases; blocks from before the recording first, at its beginning.
     pub changes: Vec<Change>,
+    /// What else devices held all the time: their allocators counted it before the recording, and it is in no block.
+    pub unseen: HashMap<MemoryDevice, Bytes>,
 }
+
+/// torch's number for the CPU.
+const CPU: i64 = 0;
 
 /// What a `[tensor]` instant says is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +96,7 @@ pub(crate) fn find(model: &Model) -> Blocks {
         blocks: Vec::new(),
         evidence: Vec::new(),
         changes: Vec::new(),
+        sums: HashMap::new(),
     };
     let told = tensors(model);
     let mut told = told.iter().peekable();
@@ -107,8 +113,9 @@ pub(crate) fn find(model: &Model) -> Blocks {
         match event.kind {
             MemoryEventKind::Allocation => walk.allocate(event, site),
             MemoryEventKind::Release => walk.release(event, site),
-            MemoryEventKind::Failure => {}
+            MemoryEventKind::Failure => continue,
         }
+        walk.count(event);
     }
     for (_, track, what) in told {
         walk.tell(*track, *what);
@@ -164,9 +171,30 @@ struct Walk<'a> {
     blocks: Vec<Block>,
     evidence: Vec<Evidence>,
     changes: Vec<Change>,
+    sums: HashMap<MemoryDevice, Sum>,
+}
+
+/// What the events of a device have added up to, and what its allocator held before the first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    events: Bytes,
+    earlier: Option<Bytes>,
 }
 
 impl Walk<'_> {
+    /// The first total that an allocator tells says what it had handed out before the recording. torch counts memory of the CPU while it
+    /// records only: totals there tell of earlier recordings, and know nothing of what was released since.
+    fn count(&mut self, event: &MemoryEvent) {
+        let sum = self.sums.entry(event.device).or_default();
+        match event.kind {
+            MemoryEventKind::Release => sum.events -= event.bytes,
+            _ => sum.events += event.bytes,
+        }
+        if sum.earlier.is_none() && event.device.kind != CPU {
+            sum.earlier = event.total.map(|total| total - sum.events);
+        }
+    }
+
     fn add(&mut self, block: Block, evidence: Evidence) -> usize {
         self.blocks.push(block);
         self.evidence.push(evidence);
@@ -285,8 +313,15 @@ impl Walk<'_> {
         let earlier = (0..self.blocks.len()).filter(|&block| self.blocks[block].allocated.is_none());
         let mut changes: Vec<Change> =
             earlier.map(|block| Change { time: begin, block, is_release: false }).collect();
+        let mut unseen: HashMap<MemoryDevice, Bytes> =
+            self.sums.iter().filter_map(|(device, sum)| Some((*device, sum.earlier?))).collect();
+        for change in &changes {
+            let block = &self.blocks[change.block];
+            unseen.entry(block.device).and_modify(|bytes| *bytes -= block.bytes);
+        }
+        unseen.retain(|_, bytes| bytes.0 > 0);
         changes.append(&mut self.changes);
-        Blocks { blocks: self.blocks, changes }
+        Blocks { blocks: self.blocks, changes, unseen }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Memory over time: how much of each device was held and for what, when it was most, and who held it then.
 //!
-//! Blocks and their uses come from [`crate::memory_blocks`]. What was there before the recording counts only where the
-//! trace tells of it.
+//! Blocks and their uses come from [`crate::memory_blocks`]. What was there before the recording counts where the trace tells of it: as
+//! a block, or as a total of the allocator.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,13 @@ use crate::report::{Line, Series, Table, Unit};
 /// Longer stacks are cut at the outer end.
 const STACK_DEPTH: usize = 64;
 
+/// What holds memory that the allocator had handed out before the recording.
+const BEFORE: &str = "(before the recording)";
+
 /// Memory that one operator held at the peak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The operator that allocated it, empty when none was running or it was there before.
+    /// The operator that allocated it; empty when none was running, in brackets when it is not known for being older than the recording.
     pub operator: String,
     /// How much.
     pub bytes: Bytes,
@@ -64,6 +67,8 @@ pub struct DeviceTimeline {
     pub device: MemoryDevice,
     /// Allocations and releases, in order of time.
     pub changes: Vec<MemoryChange>,
+    /// What was held all the time besides: the allocator counts it, but nothing is known of it.
+    pub unseen: Bytes,
     /// The most that was held.
     pub peak: Bytes,
     /// When that was.
@@ -102,7 +107,7 @@ fn find_within(model: &Model, window: Option<Interval>) -> Vec<DeviceTimeline> {
 impl DeviceTimeline {
     /// Bytes held after each change.
     pub fn held(&self) -> impl Iterator<Item = (Timestamp, Bytes)> {
-        self.changes.iter().scan(Bytes(0), |sum, change| {
+        self.changes.iter().scan(self.unseen, |sum, change| {
             *sum += change.bytes;
             Some((change.time, *sum))
         })
@@ -113,12 +118,14 @@ impl DeviceTimeline {
     pub fn by_category(&self, step: i64) -> Vec<(Timestamp, [Bytes; 8])> {
         let step = step.max(1);
         let mut points: Vec<(Timestamp, [Bytes; 8])> = Vec::new();
+        let mut before = [Bytes(0); 8];
+        before[MemoryCategory::Unknown.index()] = self.unseen;
         for change in &self.changes {
             let time = Timestamp(change.time.0.div_euclid(step) * step);
             match points.last().copied() {
                 Some((last, _)) if last == time => {}
                 Some((_, sums)) => points.push((time, sums)),
-                None => points.push((time, [Bytes(0); 8])),
+                None => points.push((time, before)),
             }
             if let Some((_, sums)) = points.last_mut() {
                 sums[change.category.index()] += change.bytes;
@@ -202,7 +209,8 @@ fn timeline(
         let next = mine.get(position + 1).map_or(Timestamp(i64::MAX), |change| change.time);
         window.is_none_or(|window| mine[position].time <= window.end && next > window.begin)
     };
-    let (mut sum, mut peak, mut peak_time, mut peak_at) = (Bytes(0), Bytes(0), Timestamp(0), None);
+    let unseen = found.unseen.get(&device).copied().unwrap_or_default();
+    let (mut sum, mut peak, mut peak_time, mut peak_at) = (unseen, Bytes(0), Timestamp(0), None);
     for (position, change) in mine.iter().enumerate() {
         let block = &found.blocks[change.block];
         let bytes = if change.is_release { Bytes(block.bytes.0.saturating_neg()) } else { block.bytes };
@@ -227,12 +235,19 @@ fn timeline(
     for &block in &live {
         peak_use[found.blocks[block].category.index()] += found.blocks[block].bytes;
     }
-    let holders = holders(trace, found, &live, stacks);
-    DeviceTimeline { device, changes, peak, peak_time, peak_use, holders }
+    peak_use[MemoryCategory::Unknown.index()] += unseen;
+    let holders = holders(trace, found, &live, stacks, unseen);
+    DeviceTimeline { device, changes, unseen, peak, peak_time, peak_use, holders }
 }
 
 /// Blocks that share operator, use and stack are one holder.
-fn holders(trace: &Trace, found: &Blocks, live: &[usize], stacks: Option<&Stacks>) -> Vec<Holder> {
+fn holders(
+    trace: &Trace,
+    found: &Blocks,
+    live: &[usize],
+    stacks: Option<&Stacks>,
+    unseen: Bytes,
+) -> Vec<Holder> {
     let mut indices: HashMap<(&str, MemoryCategory, &str, u32), usize> = HashMap::new();
     let mut holders: Vec<Holder> = Vec::new();
     for &block in live {
@@ -255,6 +270,10 @@ fn holders(trace: &Trace, found: &Blocks, live: &[usize], stacks: Option<&Stacks
         });
         holders[index].bytes += block.bytes;
         holders[index].blocks += 1;
+    }
+    if unseen > Bytes(0) {
+        let (operator, category) = (BEFORE.to_owned(), MemoryCategory::Unknown);
+        holders.push(Holder { operator, bytes: unseen, blocks: 0, category, stack: Vec::new() });
     }
     holders.sort_by(|left, right| {
         right.bytes.0.cmp(&left.bytes.0).then_with(|| left.operator.cmp(&right.operator))

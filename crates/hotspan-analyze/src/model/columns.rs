@@ -171,6 +171,8 @@ columns! {
     occupancy: Fractions = OCCUPANCY;
     /// Bytes of an allocation; negative for a release.
     allocated_bytes: Numbers = BYTES;
+    /// Bytes that the allocator has handed out in all, after an allocation or a release.
+    total_allocated: Numbers = TOTAL_ALLOCATED;
     /// The address of an allocation.
     address: Numbers = ADDRESS;
     /// torch's `DeviceType` of an allocation.

@@ -64,6 +64,8 @@ pub struct MemoryEvent {
     pub bytes: Bytes,
     /// Where it begins; `None` where the recording does not say.
     pub address: Option<i64>,
+    /// What the allocator has handed out in all after it; `None` where the recording does not say.
+    pub total: Option<Bytes>,
 }
 
 impl MemoryEvent {
@@ -81,7 +83,7 @@ pub(super) fn memory_events(model: &Model) -> Vec<MemoryEvent> {
     if memory.is_none() && failed.is_none() {
         return Vec::new();
     }
-    let (bytes, address) = (model.allocated_bytes(), model.address());
+    let (bytes, address, total) = (model.allocated_bytes(), model.address(), model.total_allocated());
     let device = device_reader(model);
     let mut events: Vec<MemoryEvent> = Vec::new();
     for row in model.instants().events() {
@@ -102,6 +104,7 @@ pub(super) fn memory_events(model: &Model) -> Vec<MemoryEvent> {
             device: device(row.track, row.args),
             bytes: Bytes(amount.saturating_abs()),
             address: address.at(row.args),
+            total: total.at(row.args).map(Bytes),
         });
     }
     events.sort_by_key(|event| event.time);
