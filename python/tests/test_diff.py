@@ -104,6 +104,19 @@ def test_overlapping_steps_are_noise(write_trace: Callable[..., Path]) -> None:
     assert {row.name: row.verdict for row in before.diff(after).rows}["aten::mm"] == "noise"
 
 
+def test_what_may_be_a_change_is_named_with_what_would_tell(
+    write_trace: Callable[..., Path], hotspan_command: Command
+) -> None:
+    name = "aten::\x1b[31mmm"
+    before = write_trace(steps_of([100, 140, 90, 120, 95, 130], name), "before.json")
+    after = write_trace(steps_of([120, 170, 95, 145, 105, 160], name), "after.json")
+    shown = hotspan_command("diff", before, after).stdout
+    assert "Three recordings of each side may tell" in shown
+    assert "\x1b" not in shown
+    three = hotspan_command("diff", before, before, before, "--", after, after, after).stdout
+    assert "Three recordings" not in three
+
+
 def test_without_steps_sums_are_compared_and_nothing_is_claimed(write_trace: Callable[..., Path]) -> None:
     before = hotspan.open(write_trace([complete("aten::mm", 0, 100)], "before.json"))
     after = hotspan.open(write_trace([complete("aten::mm", 0, 300)], "after.json"))

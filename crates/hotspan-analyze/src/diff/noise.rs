@@ -3,18 +3,18 @@
 //! The steps of one recording are no independent samples: machines have fast and slow stretches, and a whole recording may fall into
 //! one. So a recording counts as one observation of each row, and three things say how far two such observations may be apart:
 //!
-//! - *The median step.* A row's level is that of its median step: a slow first step or a few that were held up do not move it, and
-//!   it is the time that all other outputs give for a step. Stretches of the recording have median steps, too; what the better half
-//!   of them differ by, beside what all rows do at the same time, is the row's own spread.
+//! - *The steps that speak.* For the step as a whole that is the median step: a slow first one or a few that were held up do not move it,
+//!   and it is the time that all other outputs give. A row is a part of it and is over sooner: it is judged by its quick steps, those that
+//!   other programs held up least. Half of the difference has to be in the other kind of steps, too. Stretches of the recording have such
+//!   steps of their own; what the better half of them differ by, beside what all rows do at the same time, is the row's own spread.
 //! - *The machine.* What all rows have in common (a frequency, a busy neighbour) is estimated by their median, in which rows weigh by
 //!   their time, and taken out, up to [`MOST_OF_MACHINE`].
 //! - *The other rows.* What those of about the same size still differ by, robustly, is a floor below which no difference counts: small
 //!   ones vary by more than large ones. In the sum of all, the step, it cancels out in part.
 //!
-//! On a busy machine equal runs have medians that are far apart. So half of a difference, at least, has to remain in *the quick
-//! steps*, those that other programs held up least. Where recordings know for how long the program *queued for a processor*, one that
-//! could come from that alone is no claim. Several recordings a side even queues out in part; then half of the difference has to remain
-//! without that time, too.
+//! Where recordings know for how long the program *queued for a processor*, a difference that could come from that alone is no claim, if
+//! it is of the step or of a row longer than a time slice. Several recordings a side even queues out in part; then half of the difference
+//! has to remain without that time, too.
 //!
 //! With several recordings of a side their own differences say most. Over all rows, Holm's method keeps the chance of a single false
 //! claim at [`FALSE_CLAIMS`].
@@ -66,6 +66,8 @@ const MOST_OF_A_ROW: f64 = 0.1;
 /// How many rows of about the same size say what a row may differ by.
 const NEIGHBOURS: usize = 8;
 const STRETCHES: usize = 6;
+/// What takes less than this, a time slice, is over in some steps before another program gets the processor.
+const UNDISTURBED: f64 = 4_000_000.0;
 /// One step in so many is quick.
 const QUICK: usize = 10;
 /// How many observations the floor is worth beside those of a row.
@@ -80,11 +82,10 @@ pub(super) struct Times<'a> {
     pub(super) after: &'a [Vec<i64>],
 }
 
-/// A row in one recording, as logarithms: its level, that of its quick steps, and that of each stretch.
+/// A row in one recording, as logarithms: its level, and that of each stretch.
 #[derive(Clone, Debug)]
 struct Level {
     value: f64,
-    quick: f64,
     stretches: Vec<f64>,
 }
 
@@ -108,8 +109,8 @@ struct Row {
 
 impl Row {
     /// `None` where it does not occur in a recording.
-    fn of(row: Times<'_>) -> Option<Self> {
-        let of = |side: &[Vec<i64>]| side.iter().map(|times| level(times)).collect::<Option<Vec<_>>>();
+    fn of(row: Times<'_>, steps: Steps) -> Option<Self> {
+        let of = |side: &[Vec<i64>]| side.iter().map(|times| level(times, steps)).collect::<Option<Vec<_>>>();
         let row = Self { before: of(row.before)?, after: of(row.after)? };
         Some(row).filter(|row| !row.before.is_empty() && !row.after.is_empty())
     }
@@ -122,16 +123,11 @@ impl Row {
         mean(&self.after) - mean(&self.before)
     }
 
-    /// Whether half of the difference that is not the machine's remains in quick steps, and queueing does not explain it.
-    fn is_the_programs_own(&self, machine: f64, queueing: Queueing) -> bool {
-        let quick = |levels: &[Level]| average(levels.iter().map(|level| level.quick));
-        let all = self.difference() - machine;
-        let remains = |part: f64| part * all.signum() >= all.abs() / 2.0;
-        // Of several recordings a side, queues are evened out in part.
+    /// Whether a difference is larger than queueing for a processor explains. Several recordings a side even queues out in part.
+    fn is_beyond_queues(&self, difference: f64, queueing: Queueing) -> bool {
         let recordings = self.before.len().min(self.after.len()) as f64;
-        let is_beyond_queues = all.abs() > queueing.longest / recordings.sqrt()
-            && (recordings < 2.0 || remains(all - queueing.apart));
-        remains(quick(&self.after) - quick(&self.before) - machine) && is_beyond_queues
+        difference.abs() > queueing.longest / recordings.sqrt()
+            && (recordings < 2.0 || remains(difference, difference - queueing.apart))
     }
 
     /// The time of the slower side.
@@ -191,20 +187,37 @@ fn deviation(values: impl Iterator<Item = f64>) -> f64 {
     TO_DEVIATION * median(values.map(f64::abs).collect())
 }
 
-fn level(times: &[i64]) -> Option<Level> {
+/// Whether half of a difference, at least, remains in another one.
+fn remains(difference: f64, other: f64) -> bool {
+    other * difference.signum() >= difference.abs() / 2.0
+}
+
+/// Which steps speak for a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Steps {
+    /// The median step.
+    Typical,
+    /// Those that other programs held up least.
+    Quick,
+}
+
+fn level(times: &[i64], steps: Steps) -> Option<Level> {
     let count = STRETCHES.min(times.len()).max(1);
     // What does not occur in most steps has no median: then averages.
     let is_rare = median_time(times) <= 0.0;
     let mean_time = |times: &[i64]| average(times.iter().map(|&time| time as f64));
-    let time_of = |times: &[i64]| if is_rare { mean_time(times) } else { median_time(times) };
+    let time_of = |times: &[i64]| match steps {
+        _ if is_rare => mean_time(times),
+        Steps::Typical => median_time(times),
+        Steps::Quick => quick_time(times),
+    };
     let value = time_of(times);
     if value <= 0.0 {
         return None;
     }
     let bounds = |place: usize| place * times.len() / count;
     let stretches = (0..count).map(|place| time_of(&times[bounds(place)..bounds(place + 1)]).max(1.0).ln());
-    let quick = if is_rare { value } else { quick_time(times).max(1.0) };
-    Some(Level { value: value.ln(), quick: quick.ln(), stretches: stretches.collect() })
+    Some(Level { value: value.ln(), stretches: stretches.collect() })
 }
 
 /// The time that one step in [`QUICK`] does not exceed.
@@ -240,33 +253,58 @@ impl Queueing {
     }
 }
 
+/// All rows of a comparison and the step that they are a part of, by the steps that speak for them.
+struct View {
+    rows: Vec<Option<Row>>,
+    step: Row,
+    noise: Noise,
+}
+
+impl View {
+    fn of(rows: &[Times<'_>], step: Times<'_>, steps: Steps) -> Option<Self> {
+        let step = Row::of(step, steps)?;
+        let rows: Vec<Option<Row>> = rows.iter().map(|&row| Row::of(row, steps)).collect();
+        let least = step.time() * SMALLEST;
+        let large: Vec<&Row> = rows.iter().flatten().filter(|row| row.time() >= least).collect();
+        let noise = Noise::of(&large, &step);
+        Some(Self { rows, step, noise })
+    }
+
+    /// By how much a row differs beyond what all do.
+    fn beyond(&self, row: &Row) -> f64 {
+        row.difference() - self.noise.common
+    }
+
+    /// Whether a difference is worth a word.
+    fn counts(&self, row: &Row) -> bool {
+        let time = (mean(&row.after).exp() - (mean(&row.before) + self.noise.common).exp()).abs();
+        self.beyond(row).abs() >= LEAST_OF_ROW && time >= self.step.time() * LEAST_OF_STEP
+    }
+}
+
 /// Judges all rows of a comparison at once; `step` is the time that they are a part of.
 pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>, queueing: Queueing) -> Judged {
     let fewest = step.before.iter().chain(step.after).map(Vec::len).min().unwrap_or(0);
     let several = step.before.len().min(step.after.len()) >= 2;
-    let Some(step) = Row::of(step).filter(|_| fewest >= 3 || several) else {
+    let views = View::of(rows, step, Steps::Typical).zip(View::of(rows, step, Steps::Quick));
+    let Some((typical, quick)) = views.filter(|_| fewest >= 3 || several) else {
         return Judged {
             verdicts: vec![Verdict::Unknown; rows.len()],
             total: Verdict::Unknown,
             machine: 1.0,
         };
     };
-    let rows: Vec<Option<Row>> = rows.iter().map(|&row| Row::of(row)).collect();
-    let whole = step.time();
-    let large: Vec<&Row> = rows.iter().flatten().filter(|row| row.time() >= whole * SMALLEST).collect();
-    let noise = Noise::of(&large, &step);
-
     let mut chances: Vec<(f64, usize)> = Vec::new();
-    for (place, row) in rows.iter().enumerate() {
-        let Some(row) = row else { continue };
-        let beyond = row.difference() - noise.common;
-        let time = (mean(&row.after).exp() - (mean(&row.before) + noise.common).exp()).abs();
-        let is_worth_a_word = beyond.abs() >= LEAST_OF_ROW && time >= whole * LEAST_OF_STEP;
-        if is_worth_a_word && row.is_the_programs_own(noise.common, queueing) {
-            chances.push((noise.chance(row, beyond, noise.others(row)), place));
+    for (place, (row, known)) in quick.rows.iter().zip(&typical.rows).enumerate() {
+        let Some((row, known)) = row.as_ref().zip(known.as_ref()) else { continue };
+        let (beyond, of_median) = (quick.beyond(row), typical.beyond(known));
+        let is_undisturbed = row.time() < UNDISTURBED || known.is_beyond_queues(of_median, queueing);
+        if quick.counts(row) && remains(beyond, of_median) && is_undisturbed {
+            chances.push((quick.noise.chance(row, beyond, quick.noise.others(row)), place));
         }
     }
-    let tested = rows.iter().flatten().filter(|row| row.time() >= whole * LEAST_OF_STEP).count();
+    let least = quick.step.time() * LEAST_OF_STEP;
+    let tested = quick.rows.iter().flatten().filter(|row| row.time() >= least).count();
     let mut verdicts = vec![Verdict::Noise; rows.len()];
     chances.sort_by(|left, right| left.0.total_cmp(&right.0));
     for (rank, &(chance, place)) in chances.iter().enumerate() {
@@ -277,16 +315,18 @@ pub(super) fn judge(rows: &[Times<'_>], step: Times<'_>, queueing: Queueing) -> 
         verdicts[place] = Verdict::Change;
     }
     // The machine is part of the step: only several recordings of each side tell how much.
+    let View { step, noise, .. } = &typical;
     let machine = if several { 0.0 } else { noise.common };
     let beyond = step.difference() - machine;
     let chance = if several {
-        chance_of_step(&step)
+        chance_of_step(step)
     } else {
-        noise.chance(&step, beyond, (noise.of_step, noise.apart.len().min(MOST_ROWS)))
+        noise.chance(step, beyond, (noise.of_step, noise.apart.len().min(MOST_ROWS)))
     };
     let is_change = beyond.abs() >= LEAST_OF_ROW
         && chance <= FALSE_CLAIMS_OF_STEP
-        && step.is_the_programs_own(machine, queueing);
+        && remains(beyond, quick.step.difference() - machine)
+        && step.is_beyond_queues(beyond, queueing);
     let total = if is_change { Verdict::Change } else { Verdict::Noise };
     Judged { verdicts, total, machine: noise.common.exp() }
 }

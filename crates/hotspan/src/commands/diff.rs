@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use hotspan_analyze::diff::{self, diff_sides};
+use hotspan_analyze::diff::{self, Diff, DiffRow, Verdict, diff_sides};
+use hotspan_store::visible;
 use serde_json::json;
 
 use crate::error::CommandError;
@@ -20,6 +21,10 @@ Examples:
 Verdicts: `change` is more than runs of one program differ by, `noise` is not; `unknown` has fewer than three steps on a
 side; `new` and `gone` occur in one trace only. Rows that are noise are shown with --all. On a busy machine record each side
 three times: small changes can be told from noise only then.";
+
+/// Smaller differences that may be noise are not worth a word: of the row, in percent, and of the step, as one part in so many.
+const LEAST_PERCENT: f64 = 10.0;
+const LEAST_OF_STEP: i64 = 100;
 
 /// What a row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -106,8 +111,29 @@ pub(crate) fn run(arguments: &Arguments, output: &mut dyn Write) -> Result<(), C
     let hidden = result.noise_count();
     if hidden > 0 && !with_noise {
         writeln!(output, "\n{hidden} rows differ by noise only (--all shows them).")?;
+        if before.len().min(after.len()) == 1
+            && let Some(words) = may_be_a_change(&result)
+        {
+            writeln!(output, "{words}")?;
+        }
     }
     Ok(())
+}
+
+/// The largest of the differences that are worth a word and cannot be told from noise, and how they could be.
+fn may_be_a_change(result: &Diff) -> Option<String> {
+    let least = result.total.before?.time.0 / LEAST_OF_STEP;
+    let counts = |row: &&DiffRow| {
+        let percent = row.percent().unwrap_or_default();
+        row.verdict == Verdict::Noise && percent.abs() >= LEAST_PERCENT && row.change().0.abs() >= least
+    };
+    let row = result.rows.iter().find(counts)?;
+    let (change, percent) = (row.change(), row.percent()?);
+    let key = visible(&row.key);
+    Some(format!(
+        "The largest that may be more is {key}: {change} ({percent:.1} %). Three recordings of each side may tell whether that is a change:\n\
+         hotspan diff old1 old2 old3 -- new1 new2 new3"
+    ))
 }
 
 /// The recordings of each side.
