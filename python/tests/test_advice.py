@@ -14,7 +14,7 @@ import pytest
 import hotspan
 from advice_programs import PAIRS, clean_training, cores, masking, record, threads, undisturbed
 from advice_traces import DEVICE_PAIRS
-from conftest import REPOSITORY, shared_trace_files
+from conftest import REPOSITORY, complete, shared_trace_files
 from hotspan.profiler import profile
 from hotspan.trace import Trace
 from run_advice_programs import PAIRS as RUN_PAIRS
@@ -193,3 +193,30 @@ def test_sample_traces_are_judged_as_people_judge_them() -> None:
                 assert not unwanted & found, (path, found)
                 seen += 1
     assert seen >= len(KNOWN)
+
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+@pytest.mark.parametrize(
+    ("waits", "collection", "is_found"),
+    [
+        ([5000] * 16, None, True),
+        # One batch of many was held up, or a garbage collection fell into it: workers would not help.
+        ([100] * 7 + [60_000] + [100] * 8, None, False),
+        ([2500] * 7 + [60_000] + [2500] * 8, (7, 57_500), False),
+    ],
+)
+def test_loading_is_what_batches_have_in_common(
+    waits: list[int], collection: tuple[int, int] | None, is_found: bool, write_trace: Callable[..., Path]
+) -> None:
+    events, at = [], 0
+    for step, wait in enumerate(waits):
+        events.append(complete(f"ProfilerStep#{step}", at, wait + 20_000, cat="user_annotation"))
+        events.append(complete(LOADER, at + 1, wait, cat="user_annotation"))
+        if collection is not None and collection[0] == step:
+            events.append(complete("gc gen 2", at + 2, collection[1], cat="gc"))
+        events.append(complete("aten::mm", at + wait + 10, 19_000))
+        at += wait + 20_000
+    found = rules(hotspan.open(write_trace(events)))
+    assert ("data-loading-bound" in found) == is_found, found

@@ -1,7 +1,10 @@
 //! What rules ask about DataLoaders: how long the program waited for each batch, when worker processes were started, and
 //! whether the workers were busy.
 
-use hotspan_store::{Duration, FrameRow, SampleRow, SampleState, SpanId, StackId, Timestamp};
+use hashbrown::HashMap;
+use hotspan_store::{
+    Category, Duration, FrameRow, SampleRow, SampleState, SpanId, StackId, Timestamp, TrackId,
+};
 
 use crate::advice::context::Context;
 
@@ -25,6 +28,48 @@ pub(crate) fn waits(context: &Context<'_>) -> Vec<SpanId> {
     waits
 }
 
+/// Waits with the time that each took for loading: a garbage collection may fall into one, and belongs to no batch.
+pub(crate) fn loading_times(context: &Context<'_>, waits: &[SpanId]) -> Vec<(SpanId, Duration)> {
+    let spans = context.model.spans();
+    let collections = Collections::of(context);
+    let time = |span: SpanId| {
+        let within = |at| collections.until(spans.track(span), at);
+        context.time(span) - (within(spans.end(span)) - within(spans.time(span)))
+    };
+    waits.iter().map(|&span| (span, time(span))).collect()
+}
+
+/// The garbage collections of each thread in order of time: when each began and ended, and the time of all until then.
+struct Collections(HashMap<TrackId, Vec<(Timestamp, Timestamp, Duration)>>);
+
+impl Collections {
+    fn of(context: &Context<'_>) -> Self {
+        let (model, spans) = (context.model, context.model.spans());
+        let mut threads: HashMap<TrackId, Vec<(Timestamp, Timestamp, Duration)>> = HashMap::new();
+        for span in spans.ids().filter(|&span| model.span_category(span) == Category::GarbageCollection) {
+            let collection = (spans.time(span), spans.end(span), Duration::ZERO);
+            threads.entry(spans.track(span)).or_default().push(collection);
+        }
+        for collections in threads.values_mut() {
+            collections.sort_unstable();
+            let mut sum = Duration::ZERO;
+            for (begin, end, until) in collections {
+                sum += end.since(*begin);
+                *until = sum;
+            }
+        }
+        Self(threads)
+    }
+
+    /// How long a thread collected garbage until a moment.
+    fn until(&self, thread: TrackId, at: Timestamp) -> Duration {
+        let collections = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
+        let begun = collections.partition_point(|&(begin, ..)| begin < at);
+        let last = begun.checked_sub(1).map(|last| collections[last]);
+        last.map_or(Duration::ZERO, |(_, end, until)| if end > at { until - end.since(at) } else { until })
+    }
+}
+
 /// One start of worker processes, with the samples of the program in starting them and ending those before.
 #[derive(Debug)]
 pub(crate) struct Start {
@@ -45,7 +90,7 @@ pub(crate) fn starts(context: &Context<'_>, waits: &[SpanId]) -> Vec<Start> {
     let (model, spans) = (context.model, context.model.spans());
     let process = context.process();
     let mut starts: Vec<Start> = Vec::new();
-    let mut known = hashbrown::HashMap::new();
+    let mut known = HashMap::new();
     let mut rows: Vec<(usize, SampleRow)> = model.profile().samples.rows().enumerate().collect();
     rows.retain(|(_, row)| Some(model.track(row.track).process) == process && context.is_in_range(row.time));
     rows.sort_by_key(|(_, row)| row.time);
@@ -89,7 +134,7 @@ fn start_or_end(context: &Context<'_>, stack: StackId) -> Option<bool> {
 pub(crate) fn busy_share_of_workers(context: &Context<'_>) -> Option<f64> {
     let (model, profile) = (context.model, context.model.profile());
     let (mut busy, mut all) = (0_i64, 0_i64);
-    let mut known = hashbrown::HashMap::new();
+    let mut known = HashMap::new();
     for row in profile.samples.rows().filter(|row| context.is_in_range(row.time)) {
         let place = *known.entry(row.stack).or_insert_with(|| {
             let rows = || profile.stacks.frames(row.stack).map(|frame| profile.frames.row(frame));

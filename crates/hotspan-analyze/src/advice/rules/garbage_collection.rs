@@ -41,7 +41,10 @@ fn check(context: &Context<'_>) -> Option<Finding> {
     }
     let count = all.count();
     Some(Finding {
-        message: format!("{count} garbage collections take {percent:.0} % of {}", context.basis()),
+        message: match count {
+            1 => format!("A garbage collection takes {percent:.0} % of {}", context.basis()),
+            _ => format!("{count} garbage collections take {percent:.0} % of {}", context.basis()),
+        },
         fix: "`gc.freeze()` once model and data are made, and a higher `gc.set_threshold`".to_owned(),
         evidence: all.evidence(context),
         gain: context.gain(part(in_full, 0.9) + part(time - in_full, 0.5), "nine tenths of full collections, half of the others"),
